@@ -1,0 +1,323 @@
+# Copyright: (c) 2026, the virt.hostprep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Block devices as the kernel, udev and util-linux see them. Reading only; verdict.py judges.
+
+Sources: sysfs (structure, size, locality), lsblk (transport, partition labels), wipefs and blkid (signatures at
+the start and the end), mountinfo, /proc/swaps, /dev/disk (stable names), and the device itself (O_EXCL, content).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import typing as t
+
+from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
+
+Device = dict[str, t.Any]
+
+_SYS = "/sys/class/block"
+_LINK_KINDS = ("by-id", "by-path", "by-uuid", "by-label", "by-partlabel", "by-partuuid")
+_LSBLK_COLUMNS = "KNAME,TYPE,TRAN,MODEL,SERIAL,WWN,PTTYPE,PARTLABEL,PARTUUID"
+
+# Content is sampled: this much at both ends, and single blocks evenly in between.
+_EDGE = 1024 * 1024
+_SAMPLE = 4096
+_SAMPLES = 64
+
+
+def observe(host: Host) -> dict[str, Device]:
+    """Every block device of the host by kernel name. Sizes in bytes; see block_device_info for the keys."""
+    host.require_root()
+    names = host.names(_SYS)
+    lsblk = _lsblk(host, names)
+    links = _stable_names(host)
+    mounts = _mounts(host)
+    swaps = {kernel_name(host, swap["path"]): swap for swap in active_swaps(host)}
+    devices = {name: _structure(host, name, lsblk.get(name, {})) for name in names}
+    for name, device in devices.items():
+        device["links"] = links.get(name, {kind.replace("-", "_"): [] for kind in _LINK_KINDS})
+        device["mounts"] = sorted(
+            mount["target"]
+            for mount in mounts
+            if mount["number"] == device["number"] or kernel_name(host, mount["source"]) == name
+        )
+        device["swap"] = swaps.get(name)
+        device["partitions"] = sorted(child for child in names if devices[child]["parent"] == name)
+    _probe(host, devices)
+    return devices
+
+
+def active_swaps(host: Host) -> list[dict[str, t.Any]]:
+    """The lines of /proc/swaps: path, type, priority, and size and used in bytes."""
+    areas = []
+    for line in (host.read("/proc/swaps") or "").splitlines()[1:]:
+        path, kind, size, used, priority = line.split()
+        areas.append(
+            {
+                "path": _unescape(path),
+                "type": kind,
+                "size": int(size) * 1024,
+                "used": int(used) * 1024,
+                "priority": int(priority),
+            }
+        )
+    return areas
+
+
+def ancestors(name: str, devices: dict[str, Device]) -> list[str]:
+    """The devices that a device lies on: a partition's disk, the members below dm and md; nearest first."""
+    found: list[str] = []
+    waiting = [name]
+    while waiting:
+        device = devices.get(waiting.pop(0))
+        if device is None:
+            continue
+        for below in [device["parent"]] if device["parent"] else device["slaves"]:
+            if below not in found:
+                found.append(below)
+                waiting.append(below)
+    return found
+
+
+def whole_disks(name: str, devices: dict[str, Device]) -> list[str]:
+    """The physical disks under a device (itself, if it is one): where latency targets apply."""
+    return sorted(
+        below
+        for below in [name, *ancestors(name, devices)]
+        if below in devices and devices[below]["type"] == "disk" and not devices[below]["virtual"]
+    )
+
+
+def disks_of_path(path: str, host: Host, devices: dict[str, Device]) -> list[str]:
+    """The physical disks behind a file system path or a device path; empty if there is no telling."""
+    name = kernel_name(host, path)
+    if name in devices:
+        return whole_disks(name, devices)
+    for name, device in devices.items():
+        if path in device["mounts"]:
+            return whole_disks(name, devices)
+    return []
+
+
+def stable_name(device: Device) -> str:
+    """The name to write into files that outlive this boot; the kernel name only where udev has no other."""
+    for kind in ("by_id", "by_path"):
+        if device["links"][kind]:
+            return f"/dev/disk/{kind.replace('_', '-')}/{_best(device['links'][kind])}"
+    return str(device["path"])
+
+
+def _best(names: list[str]) -> str:
+    """World-wide names before model and serial: the latter can be taken over by another device."""
+    return min(names, key=lambda name: (not re.search(r"(nvme|wwn|scsi)-(eui|nvme|uuid|0x|3)[.0-9a-f]", name), name))
+
+
+def _structure(host: Host, name: str, lsblk: dict[str, t.Any]) -> Device:
+    directory = f"{_SYS}/{name}"
+    location = _sys_location(host, name)
+    is_partition = host.exists(f"{directory}/partition")
+    parent = os.path.basename(os.path.dirname(location)) if is_partition else None
+    disk = f"{_SYS}/{parent}" if parent else directory
+    return {
+        "name": name,
+        "path": f"/dev/{name.replace('!', '/')}",
+        "number": host.read(f"{directory}/dev") or "",
+        "type": lsblk.get("type") or ("part" if is_partition else "disk"),
+        "parent": parent,
+        "virtual": not host.exists(f"{disk}/device"),
+        "size": int(host.read(f"{directory}/size") or 0) * 512,
+        "read_only": host.read(f"{directory}/ro") == "1",
+        "removable": host.read(f"{disk}/removable") == "1",
+        "rotational": host.read(f"{disk}/queue/rotational") == "1",
+        "zoned": host.read(f"{disk}/queue/zoned") not in (None, "none"),
+        "state": host.read(f"{disk}/device/state"),
+        "transport": _transport(host, disk, lsblk.get("tran")),
+        "model": _word(host.read(f"{disk}/device/model") or lsblk.get("model")),
+        "serial": _word(host.read(f"{disk}/device/serial") or host.read(f"{disk}/serial") or lsblk.get("serial")),
+        "wwid": _word(host.read(f"{disk}/wwid") or host.read(f"{disk}/device/wwid") or lsblk.get("wwn")),
+        "numa_node": _numa_node(host, os.path.dirname(location) if is_partition else location),
+        "partition_table": lsblk.get("pttype") if not is_partition else None,
+        "partlabel": lsblk.get("partlabel"),
+        "partuuid": lsblk.get("partuuid"),
+        "holders": host.names(f"{directory}/holders"),
+        "slaves": host.names(f"{directory}/slaves"),
+    }
+
+
+def _word(text: str | None) -> str | None:
+    return (text or "").strip() or None
+
+
+def _sys_location(host: Host, name: str) -> str:
+    """The device's own directory below /sys/devices, resolved textually so that a recording stays inside its root."""
+    target = host.link(f"{_SYS}/{name}")
+    return os.path.normpath(os.path.join(_SYS, target)) if target else f"{_SYS}/{name}"
+
+
+def _transport(host: Host, disk: str, lsblk: str | None) -> str | None:
+    """lsblk says nvme for local and networked NVMe alike; the controller knows."""
+    nvme = host.read(f"{disk}/device/transport")
+    if nvme and nvme != "pcie":
+        return f"nvme-{nvme}"
+    if nvme == "pcie":
+        return "nvme"
+    return lsblk or ("virtio" if os.path.basename(disk).startswith("vd") else None)
+
+
+def _numa_node(host: Host, location: str) -> int | None:
+    """The node of the nearest device above that has one. -1 means unknown, except where there is only one node."""
+    while location not in ("/", "/sys", ""):
+        text = host.read(f"{location}/numa_node")
+        if text is not None and int(text) >= 0:
+            return int(text)
+        location = os.path.dirname(location)
+    nodes = [name for name in host.names("/sys/devices/system/node") if re.fullmatch(r"node\d+", name)]
+    return int(nodes[0][4:]) if len(nodes) == 1 else None
+
+
+def _lsblk(host: Host, names: list[str]) -> dict[str, dict[str, t.Any]]:
+    if not names:
+        return {}
+    text = host.command(["lsblk", "--json", "--bytes", "--all", "--list", "--output", _LSBLK_COLUMNS])
+    return {entry["kname"]: entry for entry in json.loads(text or "{}").get("blockdevices", [])}
+
+
+def _stable_names(host: Host) -> dict[str, dict[str, list[str]]]:
+    """The names of /dev/disk by kernel name and kind, e.g. {"nvme0n1": {"by_id": [...], ...}}."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for kind in _LINK_KINDS:
+        for link in host.names(f"/dev/disk/{kind}"):
+            target = host.link(f"/dev/disk/{kind}/{link}")
+            if target is None:
+                continue
+            kinds = found.setdefault(os.path.basename(target), {kind.replace("-", "_"): [] for kind in _LINK_KINDS})
+            kinds[kind.replace("-", "_")].append(_udev_unescape(link))
+    return found
+
+
+def kernel_name(host: Host, path: str) -> str:
+    """nvme0n1 for /dev/nvme0n1, /dev/disk/by-id/... or /dev/mapper/...; "" for what is no device path."""
+    if not path.startswith("/dev/"):
+        return ""
+    seen = 0
+    while (target := host.link(path)) is not None and seen < 8:
+        path = os.path.normpath(os.path.join(os.path.dirname(path), target))
+        seen += 1
+    return path[len("/dev/") :].replace("/", "!")
+
+
+def _mounts(host: Host) -> list[dict[str, str]]:
+    mounts = []
+    for line in (host.read("/proc/self/mountinfo") or "").splitlines():
+        left, _, right = line.partition(" - ")
+        fields, rest = left.split(), right.split()
+        if len(fields) > 4 and len(rest) > 1:
+            mounts.append({"number": fields[2], "target": _unescape(fields[4]), "source": _unescape(rest[1])})
+    return mounts
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
+
+
+def _udev_unescape(text: str) -> str:
+    return re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match.group(1), 16)), text)
+
+
+def _probe(host: Host, devices: dict[str, Device]) -> None:
+    """Add what only the device itself can tell: signatures, whether it is held, whether it holds anything."""
+    probed = [
+        device
+        for device in devices.values()
+        if device["type"] in ("disk", "part") and not device["virtual"] and device["size"] > 0
+    ]
+    signatures = _signatures(host, probed)
+    recorded = json.loads(host.read("/commands/probe") or "{}") if host.recorded else {}
+    for device in devices.values():
+        device["signatures"] = signatures.get(device["name"], [])
+        device["held"] = None
+        device["content"] = None
+    for device in probed:
+        if host.recorded:
+            device.update(recorded.get(device["name"], {}))
+            continue
+        device["held"] = _is_held(device["path"])
+        if not device["held"] and not device["signatures"]:
+            device["content"] = _content(device["path"], device["size"])
+
+
+def _signatures(host: Host, devices: list[Device]) -> dict[str, list[dict[str, t.Any]]]:
+    """What wipefs lists, and what blkid adds to it: type, offset in bytes (None: blkid alone), uuid, label."""
+    if not devices:
+        return {}
+    paths = [device["path"] for device in devices]
+    found: dict[str, list[dict[str, t.Any]]] = {}
+    listed = host.command(["wipefs", "--no-act", "--json", "--output", "DEVICE,OFFSET,TYPE,UUID,LABEL", *paths])
+    for entry in json.loads(listed or "{}").get("signatures", []):
+        found.setdefault(entry["device"], []).append(
+            {
+                "type": entry["type"],
+                "offset": int(entry["offset"], 16),
+                "uuid": entry.get("uuid"),
+                "label": entry.get("label"),
+            }
+        )
+    # Status 2: a device has nothing that blkid knows; 8: it knows more than one thing. wipefs lists them all.
+    for values in _blkid_blocks(host.command(["blkid", "-p", "-o", "export", *paths], accept=(0, 2, 8))):
+        name = os.path.basename(values.get("DEVNAME", ""))
+        kind = values.get("TYPE") or values.get("PTTYPE")
+        if kind and not any(entry["type"] == kind for entry in found.get(name, [])):
+            found.setdefault(name, []).append(
+                {"type": kind, "offset": None, "uuid": values.get("UUID"), "label": values.get("LABEL")}
+            )
+    return found
+
+
+def _blkid_blocks(text: str) -> t.Iterator[dict[str, str]]:
+    block: dict[str, str] = {}
+    for line in [*text.splitlines(), ""]:
+        key, equals, value = line.partition("=")
+        if equals:
+            if key == "DEVNAME" and block:
+                yield block
+                block = {}
+            block[key] = value
+    if block:
+        yield block
+
+
+def _is_held(path: str) -> bool | None:
+    """Whether somebody has it exclusively (a mount, md, dm, swap, a program). None: it cannot be opened."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC | os.O_NONBLOCK))
+    except OSError as error:
+        return True if error.errno == errno.EBUSY else None
+    return False
+
+
+def _content(path: str, size: int) -> str:
+    """ "zero" if both ends and the samples in between hold nothing, else "data"; "unreadable" on an I/O error."""
+    try:
+        with open(path, "rb", buffering=0) as stream:
+            for offset, length in sample_places(size):
+                stream.seek(offset)
+                if stream.read(length).strip(b"\0"):
+                    return "data"
+    except OSError:
+        return "unreadable"
+    return "zero"
+
+
+def sample_places(size: int) -> list[tuple[int, int]]:
+    """(offset, length) of what is read: both ends whole, then blocks spread evenly over the rest."""
+    if size <= 2 * _EDGE:
+        return [(0, size)]
+    places = [(0, _EDGE), (size - _EDGE, _EDGE)]
+    step = (size - 2 * _EDGE) // (_SAMPLES + 1)
+    if step >= _SAMPLE:
+        places += [((_EDGE + step * (n + 1)) // _SAMPLE * _SAMPLE, _SAMPLE) for n in range(_SAMPLES)]
+    return places
