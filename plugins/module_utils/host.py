@@ -13,6 +13,7 @@ import os
 import typing as t
 
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import HostprepError, Problem
+from ansible_collections.virt.hostprep.plugins.module_utils.tree import Tree
 
 Run = t.Callable[[t.Sequence[str]], "tuple[int, str, str]"]
 T = t.TypeVar("T")
@@ -23,6 +24,7 @@ class Host:
 
     def __init__(self, root: str = "/", run: Run | None = None) -> None:
         self.root = root
+        self._tree = Tree(root)
         self._run = run
         self._seen: dict[str, t.Any] = {}
 
@@ -30,8 +32,13 @@ class Host:
     def recorded(self) -> bool:
         return self.root != "/"
 
-    def path(self, path: str) -> str:
-        return path if not self.recorded else os.path.join(self.root, path.lstrip("/"))
+    def path(self, path: str, follow: bool = True) -> str:
+        """Where a path of the host lies. Links of a recording never lead out of its root."""
+        if not self.recorded:
+            return path
+        directory, name = os.path.split(path)
+        reached = self._tree.target(path) if follow else f"{self._tree.target(directory) or directory}/{name}"
+        return f"{self.root.rstrip('/')}{reached or path}"
 
     def read(self, path: str) -> str | None:
         """Text of a file without trailing newlines and NULs; None if it is missing or unreadable."""
@@ -57,12 +64,12 @@ class Host:
             return []
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(self.path(path))
+        return os.path.lexists(self.path(path, follow=False))
 
     def link(self, path: str) -> str | None:
         """Where a symbolic link points, as written; None if it is not a link."""
         try:
-            return os.readlink(self.path(path))
+            return os.readlink(self.path(path, follow=False))
         except OSError:
             return None
 

@@ -1,0 +1,58 @@
+# Copyright: (c) 2026, the virt.hostprep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What host_check returned, as lines for people. Runs on the controller."""
+
+from __future__ import annotations
+
+import typing as t
+
+Check = dict[str, t.Any]
+
+
+def plan_lines(check: Check, host: str) -> list[str]:
+    """The plan for one host: the state that changes, then every action with its reason."""
+    lines = [f"{host}: {check['system']['os']}, Linux {check['system']['kernel']}, platform {check['platform']}"]
+    if check["problems"]:
+        lines.append(f"  nothing will be done, for {len(check['problems'])} reason(s) that follow")
+    elif not check["actions"]:
+        lines.append("  nothing to do: all is as it should be")
+    for change in check["changes"]:
+        lines += [f"  - {line}" for line in change["before"] if line not in change["after"]]
+        lines += [f"  + {line}" for line in change["after"] if line not in change["before"]]
+    lines += [f"  {n}. {a['reason']}: {_deed(a)}" for n, a in enumerate(check["actions"], start=1)]
+    return lines + [f"  note: {warning}" for warning in check["warnings_found"]]
+
+
+def problem_lines(checks: dict[str, Check]) -> list[str]:
+    """Every problem of every host, one a line."""
+    return [_problem(f"{host}, {p['subject']}", p) for host, check in checks.items() for p in check["problems"]]
+
+
+def difference_lines(check: Check) -> list[str]:
+    """What is not as it should be on one host: problems, effects that are not there, work that is left."""
+    lines = [_problem(problem["subject"], problem) for problem in check["problems"]]
+    unmet = [entry for entry in check["checks"] if entry["supported"] and not entry["ok"]]
+    lines += [f"{e['name']}: found {e['found']}; wanted {e['wanted']}; see {e['proof']}" for e in unmet]
+    return lines + [f"still to do: {action['reason']}" for action in check["actions"]]
+
+
+def _problem(where: str, problem: dict[str, str]) -> str:
+    return f"{where}: found {problem['found']}; wanted {problem['wanted']}; remedy: {problem['remedy']}"
+
+
+def _deed(action: dict[str, t.Any]) -> str:
+    if "command" in action:
+        return " ".join(action["command"])
+    if "kernel" in action:
+        return f"{action['kernel']} = {action['value']}"
+    return f"write {action['write']}" if "write" in action else f"remove {action['remove']}"
+
+
+class FilterModule:
+    def filters(self) -> dict[str, t.Callable[..., list[str]]]:
+        return {
+            "plan_lines": plan_lines,
+            "problem_lines": problem_lines,
+            "difference_lines": difference_lines,
+        }
