@@ -106,7 +106,7 @@ def observe(host: Host, wanted: dict[str, t.Any]) -> dict[str, t.Any]:
 
 
 def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
-    problems = _slice_problems(observed, wanted)
+    problems = _slice_problems(observed, wanted) or _owner_problems(observed, wanted)
     if wanted["state"] == "absent":
         return refusal(*problems) if problems else _plan_absent(observed, wanted)
     values, value_problems = _values(wanted["properties"])
@@ -122,10 +122,9 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     if observed["drop_in"] != text:
         actions.append(WriteFile(path, text, observed["drop_in"] or "", f"limit {wanted['name']}"))
     if actions or path not in observed["drop_ins"] or observed["unit"].get("NeedDaemonReload") == "yes":
-        actions.append(Command(("systemctl", "daemon-reload"), "let systemd apply the limits"))
+        actions += _apply(wanted["name"])
     elif any(check.supported and not check.ok for check in checks):
-        # systemd believes that the values are in force, so that a reload would change nothing.
-        actions += _rewrites(observed, values, latencies)
+        actions += [_realize(wanted["name"]), *_rewrites(observed, values, latencies)]
     return Plan(
         actions=tuple(actions),
         checks=tuple(checks),
@@ -204,6 +203,19 @@ def _slice_problems(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> lis
             )
         ]
     return []
+
+
+def _owner_problems(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> list[Problem]:
+    if observed["drop_in"] is None or observed["drop_in"].startswith(units.MARK):
+        return []
+    path = drop_in_path(wanted["name"])
+    return [
+        Problem(
+            found=f"{path}, which was not written by us",
+            wanted="a file of that name that is ours, or none",
+            remedy="rename it, to a name that sorts before ours",
+        )
+    ]
 
 
 def _values(properties: dict[str, t.Any]) -> tuple[dict[str, str], list[Problem]]:
@@ -359,8 +371,19 @@ def _shown(prop: Property, value: str) -> str:
     return show_size(int(value)) if prop.kind == "bytes" and value.isdigit() else value
 
 
+def _apply(name: str) -> list[Action]:
+    return [Command(("systemctl", "daemon-reload"), "let systemd read the limits"), _realize(name)]
+
+
+def _realize(name: str) -> Action:
+    """A reload alone leaves a running slice as it is until something starts or ends in it (seen with systemd 257)."""
+    return Command(
+        ("systemd-run", "--quiet", "--wait", "--collect", f"--slice={name}", "true"), "let systemd apply the limits now"
+    )
+
+
 def _rewrites(observed: dict[str, t.Any], values: dict[str, str], latencies: list[Latency]) -> list[Action]:
-    """Put back what somebody changed below systemd, directly in cgroupfs."""
+    """Put back what somebody changed below systemd: it takes the values for being in force, and writes nothing."""
     writes = []
     for name, value in values.items():
         prop = PROPERTIES[name]
@@ -387,7 +410,7 @@ def _plan_absent(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     if observed["drop_in"] is not None:
         actions.append(RemoveFile(path, observed["drop_in"], f"take the limits of {wanted['name']} back"))
     if actions or path in observed["drop_ins"] or observed["unit"].get("NeedDaemonReload") == "yes":
-        actions.append(Command(("systemctl", "daemon-reload"), "let systemd lift the limits"))
+        actions += _apply(wanted["name"])
     found = "in force" if path in observed["drop_ins"] else "not there"
     return Plan(
         actions=tuple(actions),

@@ -75,6 +75,10 @@ class Area:
     def title(self) -> str:
         return str(self.device["serial"] or self.device["name"])
 
+    @property
+    def name(self) -> str:
+        return f"{self.title} ({block.stable_name(self.device)})"
+
 
 def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
     """Read-only. Sizes in bytes. Raises HostprepError without root or without util-linux."""
@@ -157,6 +161,15 @@ def _input_problems(wanted: dict[str, t.Any]) -> list[Problem]:
                 found=f"label {wanted['label']!r} of {length} bytes",
                 wanted=f"1 to {LABEL_BYTES} bytes: a swap header has no room for more",
                 remedy="choose a shorter label" if length else "choose a label: it marks the area as ours",
+            )
+        )
+    elif not all("!" <= letter <= "~" for letter in wanted["label"]):
+        # blkid takes blanks off the end and shows other characters escaped: such a label would never be found again.
+        problems.append(
+            Problem(
+                found=f"label {wanted['label']!r}",
+                wanted="letters, digits and punctuation of ASCII, no blanks",
+                remedy="choose a label without the other characters",
             )
         )
     if wanted["count"] is not None and wanted["count"] < 1:
@@ -342,6 +355,14 @@ def _identity_problems(areas: list[Area], devices: dict[str, Device]) -> list[Pr
     """Cheap drives can share their ids: then two areas would share a UUID, and the boot could take either."""
     problems = []
     for area in areas:
+        if area.device["parent"] in [other.device["name"] for other in areas]:
+            problems.append(
+                Problem(
+                    found=f"{selection.describe(area.device)} and its disk {area.device['parent']}, both selected",
+                    wanted="either the disk or its partitions",
+                    remedy="take one of them out of select",
+                )
+            )
         twins = [other.device["name"] for other in areas if other.uuid == area.uuid and other is not area]
         twins += [
             name
@@ -376,7 +397,7 @@ def _plan_present(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         for area in areas
         if not area.declared and not (area.unit and area.unit["enabled"])
     ]
-    actions: list[Action] = [_swapoff(area, "change its priority or discard") for area in going]
+    actions: list[Action] = [_swapoff(area, "change it") for area in going]
     for area in areas:
         actions += _format(area, wanted)
     actions += files
@@ -417,7 +438,8 @@ def _declaration_problems(areas: list[Area], observed: dict[str, t.Any], wanted:
         if entry is None:
             continue
         asked = (wanted["priority"], wanted["discard"])
-        if area.unit or (entry["priority"], entry["discard"]) != asked:
+        about_to_go = area.verdict.verdict == REFUSED  # it names what wipe would destroy
+        if area.unit or about_to_go or (entry["priority"], entry["discard"]) != asked:
             problems.append(
                 Problem(
                     found=f"{area.title} is declared as swap at {entry['where']} (priority {entry['priority']}, "
@@ -430,10 +452,10 @@ def _declaration_problems(areas: list[Area], observed: dict[str, t.Any], wanted:
 
 
 def _must_go_off(area: Area, wanted: dict[str, t.Any]) -> bool:
-    """Priority and discard are given to swapon(2): a running area can only be turned off and on again."""
+    """Priority and discard are given to swapon(2), and the label of a running area cannot be written."""
     if not area.active:
         return False
-    if area.device["swap"]["priority"] != wanted["priority"]:
+    if area.device["swap"]["priority"] != wanted["priority"] or _label(area) != wanted["label"]:
         return True
     if area.declared:
         return False
@@ -445,7 +467,7 @@ def _must_go_off(area: Area, wanted: dict[str, t.Any]) -> bool:
 def _format(area: Area, wanted: dict[str, t.Any]) -> list[Action]:
     path, label = area.device["path"], wanted["label"]
     if area.formatted:
-        if (swap_area(area.device) or {})["label"] == label:
+        if _label(area) == label:
             return []
         return [Command(("swaplabel", "--label", label, path), f"label the swap on {area.title}")]
     actions: list[Action] = []
@@ -477,14 +499,15 @@ def _unit_text(area: Area, wanted: dict[str, t.Any]) -> str:
 
 def _unit_files(area: Area, wanted: dict[str, t.Any]) -> list[Action]:
     have = area.unit or {"text": "", "drop_in": ""}
+    # The unit is what we know an area's files by: the first to come and the last to go.
     files = (
+        (units.swap_unit_path(area.uuid), have["text"], _unit_text(area, wanted), "make the swap persistent"),
         (
             units.device_drop_in_path(area.uuid),
             have["drop_in"],
             units.device_drop_in(),
             "keep the boot short",
         ),
-        (units.swap_unit_path(area.uuid), have["text"], _unit_text(area, wanted), "make the swap persistent"),
     )
     return [WriteFile(path, new, old, f"{why} ({area.title})") for path, old, new, why in files if old != new]
 
@@ -530,24 +553,29 @@ def _checks(area: Area, observed: dict[str, t.Any], wanted: dict[str, t.Any]) ->
 
 
 def _before(area: Area) -> str:
-    name = block.stable_name(area.device)
     if not area.formatted:
-        return f"{name}: {area.verdict if area.verdict.reasons else 'empty'}"
-    label = (swap_area(area.device) or {})["label"]
-    boot = area.declared or area.unit
+        return f"{area.name}: {area.verdict if area.verdict.reasons else 'empty'}"
     active = f"active with priority {area.device['swap']['priority']}" if area.active else "not active"
     options = (area.unit or {"values": {}})["values"].get("Options", "")
     discard = options[len("discard=") :] if options.startswith("discard=") else "none"
-    return (
-        f"{name}: swap {area.uuid}, label {label}, discard {discard}, {active}, {'at boot' if boot else 'not at boot'}"
-    )
+    if area.declared:
+        discard = area.declared["discard"]
+    at_boot = bool(area.declared or (area.unit and area.unit["enabled"]))
+    return _in_words(area, _label(area), discard, active, at_boot)
 
 
 def _after(area: Area, wanted: dict[str, t.Any]) -> str:
-    return (
-        f"{block.stable_name(area.device)}: swap {area.uuid}, label {wanted['label']}, discard {wanted['discard']}, "
-        f"active with priority {wanted['priority']}, at boot"
-    )
+    active = f"active with priority {wanted['priority']}"
+    return _in_words(area, wanted["label"], wanted["discard"], active, at_boot=True)
+
+
+def _in_words(area: Area, label: str | None, discard: str, active: str, at_boot: bool) -> str:
+    boot = "at boot" if at_boot else "not at boot"
+    return f"{area.name}: swap {area.uuid}, label {label}, discard {discard}, {active}, {boot}"
+
+
+def _label(area: Area) -> str | None:
+    return t.cast("str | None", (swap_area(area.device) or {}).get("label"))
 
 
 # --- absent --------------------------------------------------------------------------------------
@@ -563,28 +591,27 @@ def _plan_absent(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         uuid: unit
         for uuid, unit in own.items()
         if not any(sig["uuid"] == uuid for device in devices.values() for sig in device["signatures"])
-        and _orphan_selected(unit, select)
+        and (not select or _orphan_selected(unit, select, [devices[name] for name in names]))
     }
     active = [area for area in areas if area.active]
     problems = selection.name_problems(select, devices, must_exist=False)
-    problems += _absent_problems(names if select else [], ours, areas, devices)
+    problems += _absent_problems(names if selection.names_devices(select) else [], ours, areas, devices)
     problems += _memory_problems(active, observed)
     if problems:
         return refusal(*problems)
 
     actions: list[Action] = [_swapoff(area, "remove it") for area in active]
+    if wanted["wipe"]:  # before the units go: an area may be known as ours by its unit alone
+        actions += [action for area in areas for action in _wipe(area)]
     gone = {area.uuid: area.unit for area in areas if area.unit} | orphans
     if gone:
         names_of_units = sorted(unit["name"] for unit in gone.values())
         actions.append(Command(("systemctl", "--no-reload", "disable", *names_of_units), "keep it off at boot"))
         for uuid, unit in gone.items():
-            actions.append(RemoveFile(units.swap_unit_path(uuid), unit["text"], "remove our unit"))
             if unit["drop_in"]:
                 actions.append(RemoveFile(units.device_drop_in_path(uuid), unit["drop_in"], "remove its drop-in"))
+            actions.append(RemoveFile(units.swap_unit_path(uuid), unit["text"], "remove our unit"))
         actions.append(Command(("systemctl", "daemon-reload"), "let systemd forget the units"))
-    if wanted["wipe"]:
-        for area in areas:
-            actions += _wipe(area)
     stays = [area for area in areas if not wanted["wipe"]]
     return Plan(
         actions=tuple(actions),
@@ -599,21 +626,15 @@ def _plan_absent(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
             for area in areas
         ),
         before=tuple(_before(area) for area in areas) + tuple(unit["name"] for unit in orphans.values()),
-        after=tuple(_before_without(area) for area in stays),
+        after=tuple(_in_words(area, _label(area), "none", "not active", at_boot=False) for area in stays),
     )
 
 
-def _before_without(area: Area) -> str:
-    label = (swap_area(area.device) or {})["label"]
-    return f"{block.stable_name(area.device)}: swap {area.uuid}, label {label}, discard none, not active, not at boot"
-
-
-def _orphan_selected(unit: dict[str, t.Any], select: dict[str, t.Any]) -> bool:
-    """A unit whose device is gone is known by what it says of its device."""
-    if not select:
-        return True
-    serial, wwid = unit["values"].get("X-HostprepSerial"), unit["values"].get("X-HostprepWwid")
-    return serial in select.get("serial", []) or wwid in select.get("wwid", [])
+def _orphan_selected(unit: dict[str, t.Any], select: dict[str, t.Any], matching: list[Device]) -> bool:
+    """A unit whose area is gone is known by what it says of its device, which may be gone, too."""
+    meant = {value for key in ("serial", "wwid") for value in select.get(key, [])}
+    meant |= {device[key] for device in matching for key in ("serial", "wwid") if device[key]}
+    return not meant.isdisjoint((unit["values"].get("X-HostprepSerial"), unit["values"].get("X-HostprepWwid")))
 
 
 def _absent_problems(names: list[str], ours: list[str], areas: list[Area], devices: dict[str, Device]) -> list[Problem]:
@@ -652,9 +673,9 @@ def _systemd_state(host: Host, names: list[str]) -> dict[str, dict[str, str]]:
 
 
 def _meminfo(host: Host) -> dict[str, int]:
-    values = {}
+    values = {"MemTotal": 0, "MemAvailable": 0}
     for line in (host.read("/proc/meminfo") or "").splitlines():
         key, _, value = line.partition(":")
-        if key in ("MemTotal", "MemAvailable"):
+        if key in values:
             values[key] = int(value.split()[0]) * 1024
     return values
