@@ -1,0 +1,41 @@
+"""Every knob away from its default, on the older system."""
+
+from __future__ import annotations
+
+
+def test_both_devices_are_striped(host):
+    lines = host.check_output("swapon --show=NAME,PRIO,LABEL --noheadings").splitlines()
+    devices = {line.split()[0] for line in lines}
+    serials = {
+        host.check_output("lsblk --nodeps --noheadings --output SERIAL %s", device).strip() for device in devices
+    }
+    assert serials == {"SWAP0001", "SWAP0002"}
+    assert [line.split()[1:] for line in lines] == [["7", "dense"]] * 2
+
+
+def test_discard_at_boot(host):
+    assert host.check_output("systemctl cat '*.swap'").count("Options=discard=once") == 2
+
+
+def test_limits(host):
+    def limit(name):
+        return host.file(f"/sys/fs/cgroup/system.slice/{name}").content_string.strip()
+
+    assert limit("memory.swap.max") == str(64 << 20)
+    assert limit("memory.low") == str(128 << 20)
+    assert limit("cpu.weight") == "800"
+
+
+def test_latency_targets_are_asked_for_and_their_support_is_reported_truly(host):
+    asked = host.check_output("systemctl show --property=IODeviceLatencyTargetUSec system.slice")
+    assert "SWAP0001" in asked and asked.count("nvme-QEMU_NVMe_Ctrl") == 2
+
+
+def test_kernel_parameters(host):
+    assert host.sysctl("vm.page-cluster") == 1
+    assert host.sysctl("vm.swappiness") == 120
+    assert host.sysctl("vm.watermark_scale_factor") == 200
+
+
+def test_nothing_failed(host):
+    assert host.check_output("systemctl list-units --failed --no-legend --plain") == ""

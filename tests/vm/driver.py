@@ -1,0 +1,107 @@
+"""Runs playbooks against a lab host and returns what each task said. The real road: ansible-playbook over SSH."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {
+    "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".build"),
+    "ANSIBLE_INJECT_FACT_VARS": "false",
+    "ANSIBLE_PIPELINING": "true",
+    "ANSIBLE_RETRY_FILES_ENABLED": "false",
+    "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+    "ANSIBLE_DEPRECATION_WARNINGS": "true",
+}
+PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+
+
+def command(lab, playbook, *arguments, variables=None, directory=None):
+    """The argument list of ansible-playbook for one lab host."""
+    inventory = Path(directory) / "inventory.json"
+    inventory.write_text(json.dumps({"all": {"hosts": {lab.config.name: lab.inventory()}}}), encoding="utf-8")
+    extra = Path(directory) / "variables.json"
+    extra.write_text(json.dumps(variables or {}), encoding="utf-8")
+    return [str(PLAYBOOK), "-i", str(inventory), "-e", f"@{extra}", str(playbook), *arguments]
+
+
+def start(lab, playbook, *arguments, variables=None, directory):
+    """ansible-playbook in the background, for tests that pull the plug. Its output goes to DIRECTORY/output."""
+    environment = os.environ | ENVIRONMENT | {"ANSIBLE_STDOUT_CALLBACK": "default"}
+    with (Path(directory) / "output").open("w", encoding="utf-8") as output:
+        return subprocess.Popen(
+            command(lab, playbook, *arguments, variables=variables, directory=directory),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=directory,
+        )
+
+
+def playbook(lab, path, *arguments, variables=None):
+    """Run a playbook of the project. Returns (exit status, results by task name of the lab host)."""
+    with tempfile.TemporaryDirectory(prefix="hostprep-") as directory:
+        done = subprocess.run(
+            command(lab, path, *arguments, variables=variables, directory=directory),
+            capture_output=True,
+            text=True,
+            env=os.environ | ENVIRONMENT,
+            cwd=directory,
+            check=False,
+        )
+    assert done.returncode in (0, 2), done.stderr or done.stdout
+    output = json.loads(done.stdout[done.stdout.index("{") :])
+    results = [
+        (task["task"]["name"], next(iter(task["hosts"].values())))
+        for play in output["plays"]
+        for task in play["tasks"]
+        if task["hosts"]
+    ]
+    return done.returncode, dict(results), output["stats"]
+
+
+def tasks(lab, *wanted):
+    """Run tasks, each given as a dict of Ansible's own keywords, and return their results in order.
+
+    A task may fail: its result then has `failed`. The ones after it are run all the same.
+    """
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "tasks": [
+            {"block": [{"name": f"task {number}", **task}], "rescue": [{"ansible.builtin.meta": "clear_host_errors"}]}
+            for number, task in enumerate(wanted)
+        ],
+    }
+    with tempfile.NamedTemporaryFile("w", suffix=".yml", encoding="utf-8") as file:
+        json.dump([play], file)
+        file.flush()
+        _, results, _ = playbook(lab, file.name)
+    return [results[f"task {number}"] for number in range(len(wanted))]
+
+
+def matrix(lab, module, arguments):
+    """check, run, check again, run again; with a fingerprint of the whole configuration before and after the check.
+
+    Returns the four results. Asserts what holds for every module: check mode writes nothing and predicts exactly,
+    the second run changes nothing.
+    """
+    task = {f"virt.hostprep.{module}": arguments, "diff": True}
+    fingerprint = {"ansible.builtin.command": {"cmd": "/root/fingerprint"}, "changed_when": False}
+    disks = lab.hash()
+    before, check, after = tasks(lab, fingerprint, {**task, "check_mode": True}, fingerprint)
+    assert lab.hash() == disks, "check mode wrote to a disk"
+    assert after["stdout_lines"] == before["stdout_lines"], "check mode wrote to the host"
+    run, check_again, again = tasks(lab, task, {**task, "check_mode": True}, task)
+    assert not run.get("failed"), run["msg"]
+    assert check["changed"] == run["changed"]
+    assert check["actions"] == run["actions"]
+    assert check["diff"] == run["diff"]
+    assert not check_again["changed"] and check_again["actions"] == []
+    assert not again["changed"] and again["actions"] == []
+    return check, run, check_again, again

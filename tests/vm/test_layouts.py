@@ -1,0 +1,88 @@
+"""Data safety: disks of every kind are refused, each for its reason, and not one bit of them changes."""
+
+from __future__ import annotations
+
+import driver
+import layouts
+import pytest
+
+LAB = {
+    "disks": [
+        *(f"{layout.serial}:{layout.size}" for layout in layouts.REFUSED),
+        *(f"{serial}:{size}" for serial, size in layouts.BLANK),
+    ]
+}
+SERIALS = [layout.serial for layout in layouts.REFUSED]
+
+
+@pytest.fixture(scope="module")
+def prepared(lab):
+    """The lab with every layout made, and the hash of each disk, taken outside."""
+    lab.run(["sh", "-c", "printf secret > /root/key && modprobe -a bcache raid1 dm-crypt"])
+    for layout in layouts.REFUSED:
+        script = f"set -e; d={layouts.device(layout.serial)}; {layout.make}; udevadm settle"
+        lab.run(["sh", "-c", script], timeout=300)
+    lab.run(["sync"])
+    return lab.hash()
+
+
+def select(*serials):
+    return {"select": {"serial": list(serials)}}
+
+
+def test_each_layout_is_refused_for_its_reason(lab, prepared):
+    results = driver.tasks(lab, *({"virt.hostprep.swap_device": select(serial)} for serial in SERIALS))
+    for layout, result in zip(layouts.REFUSED, results, strict=True):
+        assert result.get("failed"), f"{layout.serial} was taken"
+        assert layout.refusal in result["msg"], f"{layout.serial}: {result['msg']}"
+        assert result["actions"] == []
+        assert {"found", "wanted", "remedy"} == set(result["problems"][0])
+    assert lab.hash() == prepared
+
+
+def test_consent_does_not_reach_what_is_in_use(lab, prepared):
+    in_use = [layout for layout in layouts.REFUSED if not layout.wipeable]
+    results = driver.tasks(
+        lab, *({"virt.hostprep.swap_device": {**select(layout.serial), "wipe": True}} for layout in in_use)
+    )
+    assert [layout.serial for layout, result in zip(in_use, results, strict=True) if not result.get("failed")] == []
+    assert lab.hash() == prepared
+
+
+def test_preflight_reports_all_problems_at_once_and_changes_nothing(lab, prepared):
+    status, results, stats = driver.playbook(
+        lab, driver.ROOT / "playbooks/site.yml", variables={"nvme_swap_select": {"serial": SERIALS}}
+    )
+    assert status == 2
+    message = str(results["virt.hostprep.preflight : Stop if there is any problem on any host"]["msg"])
+    assert [layout.serial for layout in layouts.REFUSED if layout.refusal not in message] == []
+    assert [host["changed"] for host in stats.values()] == [0]
+    assert lab.hash() == prepared
+
+
+def test_site_takes_the_blank_devices_and_no_other(lab, prepared):
+    """A pattern that matches every disk: 28 of them are passed over, the blank ones of any size are taken."""
+    blank = {serial for serial, _ in layouts.BLANK}
+    status, results, _ = driver.playbook(
+        lab,
+        driver.ROOT / "playbooks/site.yml",
+        variables={"nvme_swap_select": {"transport": "nvme"}, "nvme_swap_count": len(blank)},
+    )
+    assert status == 0, results
+    swap = results["virt.hostprep.nvme_swap : Make dedicated swap"]["swap"]
+    assert {area["serial"] for area in swap["areas"] if area["active"]} == blank
+    after = lab.hash()
+    assert {serial for serial in prepared if after[serial] != prepared[serial]} == blank
+
+
+def test_consent_wipes_what_is_at_rest(lab, prepared):
+    """Last, since it destroys: with consent every layout at rest becomes swap and nothing else is left on it."""
+    at_rest = [layout.serial for layout in layouts.REFUSED if layout.wipeable]
+    (result,) = driver.tasks(lab, {"virt.hostprep.swap_device": {**select(*at_rest), "wipe": True}})
+    assert not result.get("failed"), result["msg"]
+    for serial in at_rest:
+        signatures = lab.run(["wipefs", "--no-act", "--noheadings", "--output", "TYPE", layouts.device(serial)])
+        assert signatures.stdout.split() == ["swap"], serial
+    in_use = {layout.serial for layout in layouts.REFUSED if not layout.wipeable}
+    after = lab.hash()
+    assert {serial for serial in in_use if after[serial] != prepared[serial]} == set()
