@@ -37,17 +37,28 @@ class Executor:
             self.done.append(action.describe())
 
     def _act(self, action: Action) -> None:
-        if isinstance(action, Command):
-            self._command(action)
-        elif isinstance(action, WriteFile):
-            self._write(action)
-        elif isinstance(action, RemoveFile):
-            _remove(action.path)
-        else:
-            _write_kernel(action)
+        try:
+            if isinstance(action, Command):
+                self._command(action)
+            elif isinstance(action, WriteFile):
+                self._write(action)
+            elif isinstance(action, RemoveFile):
+                _remove(action.path)
+            else:
+                _write_kernel(action)
+        except OSError as error:
+            raise HostprepError(
+                Problem(
+                    found=f"{error.filename}: {error.strerror}",
+                    wanted=f"to {action.reason}",
+                    remedy="look whether that file system is full or read-only and run again: the rest is done then",
+                )
+            ) from error
 
     def _command(self, action: Command) -> None:
-        program = self._module.get_bin_path(action.argv[0]) or action.argv[0]
+        program = self._module.get_bin_path(action.argv[0])
+        if program is None:
+            raise HostprepError(missing_program(action.argv[0]))
         status, out, err = self._module.run_command([program, *action.argv[1:]], environ_update={"LC_ALL": "C"})
         if status != 0:
             raise HostprepError(
@@ -89,7 +100,8 @@ def _remove(path: str) -> None:
     directory = os.path.dirname(path)
     os.unlink(path)
     _sync_directory(directory)
-    if directory.endswith(".d") and not os.listdir(directory):
+    # Of a single unit, that is. A directory such as /etc/sysctl.d belongs to the system.
+    if directory.endswith((".device.d", ".slice.d")) and not os.listdir(directory):
         os.rmdir(directory)
 
 
@@ -117,6 +129,14 @@ def _sync_directory(path: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def missing_program(name: str) -> Problem:
+    return Problem(
+        found=f"no program '{name}' on this host",
+        wanted=f"'{name}' in PATH, /sbin or /usr/sbin",
+        remedy="install the distribution's package that holds it (util-linux, udev or systemd)",
+    )
 
 
 def file_diffs(actions: t.Iterable[Action]) -> list[dict[str, str]]:

@@ -32,7 +32,8 @@ _SAMPLES = 64
 def observe(host: Host) -> dict[str, Device]:
     """Every block device of the host by kernel name. Sizes in bytes; see block_device_info for the keys."""
     host.require_root()
-    names = host.names(_SYS)
+    # The hidden ones are the single paths below an NVMe multipath device: nobody can open them.
+    names = [name for name in host.names(_SYS) if host.read(f"{_SYS}/{name}/hidden") != "1"]
     lsblk = _lsblk(host, names)
     links = _stable_names(host)
     mounts = _mounts(host)
@@ -134,12 +135,12 @@ def _structure(host: Host, name: str, lsblk: dict[str, t.Any]) -> Device:
         "removable": host.read(f"{disk}/removable") == "1",
         "rotational": host.read(f"{disk}/queue/rotational") == "1",
         "zoned": host.read(f"{disk}/queue/zoned") not in (None, "none"),
-        "state": host.read(f"{disk}/device/state"),
+        "state": _state(host, disk),
         "transport": _transport(host, disk, lsblk.get("tran")),
         "model": _word(host.read(f"{disk}/device/model") or lsblk.get("model")),
         "serial": _word(host.read(f"{disk}/device/serial") or host.read(f"{disk}/serial") or lsblk.get("serial")),
         "wwid": _word(host.read(f"{disk}/wwid") or host.read(f"{disk}/device/wwid") or lsblk.get("wwn")),
-        "numa_node": _numa_node(host, os.path.dirname(location) if is_partition else location),
+        "numa_node": _numa_node(host, disk, os.path.dirname(location) if is_partition else location),
         "partition_table": lsblk.get("pttype") if not is_partition else None,
         "partlabel": lsblk.get("partlabel"),
         "partuuid": lsblk.get("partuuid"),
@@ -158,18 +159,33 @@ def _sys_location(host: Host, name: str) -> str:
     return os.path.normpath(os.path.join(_SYS, target)) if target else f"{_SYS}/{name}"
 
 
+def _controllers(host: Host, disk: str) -> list[str]:
+    """The device behind a disk; with NVMe multipath that is a subsystem, and its controllers are below it."""
+    device = f"{disk}/device"
+    below = [f"{device}/{name}" for name in host.names(device) if re.fullmatch(r"nvme\d+", name)]
+    return below or [device]
+
+
+def _state(host: Host, disk: str) -> str | None:
+    """One live path is enough."""
+    states = [host.read(f"{controller}/state") for controller in _controllers(host, disk)]
+    return "live" if "live" in states else states[0]
+
+
 def _transport(host: Host, disk: str, lsblk: str | None) -> str | None:
-    """lsblk says nvme for local and networked NVMe alike; the controller knows."""
-    nvme = host.read(f"{disk}/device/transport")
-    if nvme and nvme != "pcie":
-        return f"nvme-{nvme}"
-    if nvme == "pcie":
-        return "nvme"
-    return lsblk or ("virtio" if os.path.basename(disk).startswith("vd") else None)
+    """lsblk says nvme for local and networked NVMe alike; the controllers know."""
+    nvme = {host.read(f"{controller}/transport") or "" for controller in _controllers(host, disk)} - {""}
+    if nvme:
+        return next((f"nvme-{transport}" for transport in sorted(nvme) if transport != "pcie"), "nvme")
+    name = os.path.basename(disk)
+    return lsblk or ("virtio" if name.startswith("vd") else "rbd" if name.startswith("rbd") else None)
 
 
-def _numa_node(host: Host, location: str) -> int | None:
+def _numa_node(host: Host, disk: str, location: str) -> int | None:
     """The node of the nearest device above that has one. -1 means unknown, except where there is only one node."""
+    near = {host.read(f"{controller}/numa_node") or "-1" for controller in _controllers(host, disk)} - {"-1"}
+    if len(near) == 1:
+        return int(near.pop())
     while location not in ("/", "/sys", ""):
         text = host.read(f"{location}/numa_node")
         if text is not None and int(text) >= 0:
@@ -195,7 +211,7 @@ def _stable_names(host: Host) -> dict[str, dict[str, list[str]]]:
             if target is None:
                 continue
             kinds = found.setdefault(os.path.basename(target), {kind.replace("-", "_"): [] for kind in _LINK_KINDS})
-            kinds[kind.replace("-", "_")].append(_udev_unescape(link))
+            kinds[kind.replace("-", "_")].append(link)
     return found
 
 
@@ -224,10 +240,6 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), text)
 
 
-def _udev_unescape(text: str) -> str:
-    return re.sub(r"\\x([0-9a-fA-F]{2})", lambda match: chr(int(match.group(1), 16)), text)
-
-
 def _probe(host: Host, devices: dict[str, Device]) -> None:
     """Add what only the device itself can tell: signatures, whether it is held, whether it holds anything."""
     probed = [
@@ -235,13 +247,13 @@ def _probe(host: Host, devices: dict[str, Device]) -> None:
         for device in devices.values()
         if device["type"] in ("disk", "part") and not device["virtual"] and device["size"] > 0
     ]
-    signatures = _signatures(host, probed)
     recorded = json.loads(host.read("/commands/probe") or "{}") if host.recorded else {}
     for device in devices.values():
-        device["signatures"] = signatures.get(device["name"], [])
+        device["signatures"] = []
         device["held"] = None
         device["content"] = None
     for device in probed:
+        device["signatures"] = _signatures(host, device)
         if host.recorded:
             device.update(recorded.get(device["name"], {}))
             continue
@@ -250,30 +262,28 @@ def _probe(host: Host, devices: dict[str, Device]) -> None:
             device["content"] = _content(device["path"], device["size"])
 
 
-def _signatures(host: Host, devices: list[Device]) -> dict[str, list[dict[str, t.Any]]]:
-    """What wipefs lists, and what blkid adds to it: type, offset in bytes (None: blkid alone), uuid, label."""
-    if not devices:
-        return {}
-    paths = [device["path"] for device in devices]
-    found: dict[str, list[dict[str, t.Any]]] = {}
-    listed = host.command(["wipefs", "--no-act", "--json", "--output", "DEVICE,OFFSET,TYPE,UUID,LABEL", *paths])
-    for entry in json.loads(listed or "{}").get("signatures", []):
-        found.setdefault(entry["device"], []).append(
-            {
-                "type": entry["type"],
-                "offset": int(entry["offset"], 16),
-                "uuid": entry.get("uuid"),
-                "label": entry.get("label"),
-            }
-        )
-    # Status 2: a device has nothing that blkid knows; 8: it knows more than one thing. wipefs lists them all.
-    for values in _blkid_blocks(host.command(["blkid", "-p", "-o", "export", *paths], accept=(0, 2, 8))):
-        name = os.path.basename(values.get("DEVNAME", ""))
+def _signatures(host: Host, device: Device) -> list[dict[str, t.Any]]:
+    """What wipefs lists, and what blkid adds to it: type, offset in bytes (None: blkid alone), uuid, label.
+
+    One device at a time: both stop at the first that is blank or broken. A broken one (status 1) shows nothing here;
+    that it cannot be read is seen when its content is looked at.
+    """
+    command = ["wipefs", "--no-act", "--json", "--output", "DEVICE,OFFSET,TYPE,UUID,LABEL", device["path"]]
+    found = [
+        {
+            "type": entry["type"],
+            "offset": int(entry["offset"], 16),
+            "uuid": entry.get("uuid"),
+            "label": entry.get("label"),
+        }
+        for entry in json.loads(host.command(command, accept=(0, 1)) or "{}").get("signatures", [])
+        if entry["device"] == os.path.basename(device["path"])  # a recording holds all of them
+    ]
+    # Status 2: nothing that blkid knows; 8: more than one thing. wipefs lists them all.
+    for values in _blkid_blocks(host.command(["blkid", "-p", "-o", "export", device["path"]], accept=(0, 2, 8))):
         kind = values.get("TYPE") or values.get("PTTYPE")
-        if kind and not any(entry["type"] == kind for entry in found.get(name, [])):
-            found.setdefault(name, []).append(
-                {"type": kind, "offset": None, "uuid": values.get("UUID"), "label": values.get("LABEL")}
-            )
+        if values.get("DEVNAME") == device["path"] and kind and all(entry["type"] != kind for entry in found):
+            found.append({"type": kind, "offset": None, "uuid": values.get("UUID"), "label": values.get("LABEL")})
     return found
 
 

@@ -9,10 +9,10 @@ import re
 
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import HostprepError, Problem
 
-_SIZE = re.compile(r"^\s*(\d+)\s*(?:([KMGTP])(?:iB)?|B)?\s*$")
+_SIZE = re.compile(r"^\s*(\d+)\s*(?:([KMGTP])(?:iB)?|B)?\s*$", re.ASCII)
 _POWER = {None: 0, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 
-_TIME = re.compile(r"^\s*(\d+)\s*(us|ms|s)\s*$")
+_TIME = re.compile(r"^\s*(\d+)\s*(us|ms|s)\s*$", re.ASCII)
 _MICROSECONDS = {"us": 1, "ms": 1000, "s": 1_000_000}
 
 

@@ -9,10 +9,12 @@ CONFIG_BLK_CGROUP_IOLATENCY) and says nothing: only the file in cgroupfs is proo
 
 from __future__ import annotations
 
+import os
+import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.virt.hostprep.plugins.module_utils import block, units
+from ansible_collections.virt.hostprep.plugins.module_utils import block, iocost, units
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
     Action,
@@ -58,8 +60,9 @@ PROPERTIES = {
     "TasksMax": Property("pids.max", "count"),
 }
 _WEIGHTS = range(1, 10001)
+_ABOVE_ZERO = ("MemoryHigh", "MemoryMax", "TasksMax")
 _LATENCY_FILE = "io.latency"
-_PAGE = 4096
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 ARGUMENT_SPEC: dict[str, t.Any] = {
     "name": {"type": "str", "required": True},
@@ -71,6 +74,7 @@ ARGUMENT_SPEC: dict[str, t.Any] = {
         "default": [],
         "options": {"path": {"type": "path", "required": True}, "target": {"type": "str", "required": True}},
     },
+    "latency_fallback": {"type": "str", "choices": ["none", "weight"], "default": "none"},
 }
 
 
@@ -82,6 +86,7 @@ def observe(host: Host, wanted: dict[str, t.Any]) -> dict[str, t.Any]:
     devices = host.once("block", block.observe) if wanted["latency_targets"] else {}
     unit = _unit(host, name) if name.endswith(".slice") else {}
     drop_ins = unit.get("DropInPaths", "").split()
+    controllers = (host.read(f"{cgroup.rsplit('/', 1)[0]}/cgroup.subtree_control") or "").split()
     return {
         "unit": unit,
         "cgroup": cgroup,
@@ -92,7 +97,10 @@ def observe(host: Host, wanted: dict[str, t.Any]) -> dict[str, t.Any]:
             file: host.read(f"{cgroup}/{file}")
             for file in [prop.file for prop in PROPERTIES.values()] + [_LATENCY_FILE]
         },
-        "controllers": (host.read(f"{cgroup.rsplit('/', 1)[0]}/cgroup.subtree_control") or "").split(),
+        "controllers": controllers,
+        "kernel_has_latency": _kernel_has_latency(host, f"{cgroup}/{_LATENCY_FILE}", controllers),
+        "io_cost_qos": host.read(iocost.QOS),
+        "io_cost_unit": host.read_raw(iocost.unit_path(name)),
         "drop_in": host.read_raw(drop_in_path(name)),
         "drop_ins": {path: units.parse_unit(host.read(path) or "") for path in drop_ins},
         "disks": {
@@ -115,9 +123,12 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     if problems:
         return refusal(*problems)
 
+    weighted = {latency.disk: latency.number for latency in latencies if _falls_back(observed, wanted)}
+    if weighted:
+        values.setdefault("IOWeight", iocost.DEFAULT_WEIGHT)
     path = drop_in_path(wanted["name"])
     text = drop_in(values, latencies)
-    checks = _checks(observed, values, latencies)
+    checks = _checks(observed, values, latencies) + iocost.checks(observed["io_cost_qos"] or "", weighted)
     actions: list[Action] = []
     if observed["drop_in"] != text:
         actions.append(WriteFile(path, text, observed["drop_in"] or "", f"limit {wanted['name']}"))
@@ -125,6 +136,10 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         actions += _apply(wanted["name"])
     elif any(check.supported and not check.ok for check in checks):
         actions += [_realize(wanted["name"]), *_rewrites(observed, values, latencies)]
+    if weighted:
+        actions += iocost.enable(wanted["name"], observed["io_cost_unit"], observed["io_cost_qos"], weighted)
+    else:
+        actions += iocost.disable(wanted["name"], observed["io_cost_unit"])
     return Plan(
         actions=tuple(actions),
         checks=tuple(checks),
@@ -250,7 +265,7 @@ def _value(name: str, given: t.Any) -> str:
     kind = PROPERTIES[name].kind
     text = str(given)
     if kind == "weight":
-        if not text.isdigit() or int(text) not in _WEIGHTS:
+        if not re.fullmatch(r"[0-9]+", text) or int(text) not in _WEIGHTS:
             raise HostprepError(
                 Problem(
                     found=f"{name}: {given!r}",
@@ -261,7 +276,16 @@ def _value(name: str, given: t.Any) -> str:
         return str(int(text))
     if text == "infinity":
         return text
-    return str(parse_size(given, name))
+    size = parse_size(given, name)
+    if size == 0 and name in _ABOVE_ZERO:
+        raise HostprepError(
+            Problem(
+                found=f"{name}: {given!r}",
+                wanted="more than nothing: systemd ignores a limit of zero here",
+                remedy='choose a limit above zero, or "infinity"',
+            )
+        )
+    return str(size)
 
 
 def _latencies(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> tuple[list[Latency], list[Problem]]:
@@ -344,14 +368,29 @@ def _checks(observed: dict[str, t.Any], values: dict[str, str], latencies: list[
     return checks
 
 
+def _falls_back(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> bool:
+    """Weights stand in for latency targets only where asked for, needed and possible."""
+    return (
+        wanted["latency_fallback"] == "weight"
+        and observed["kernel_has_latency"] is False
+        and observed["io_cost_qos"] is not None
+    )
+
+
 def _supported(observed: dict[str, t.Any], file: str) -> bool:
     """Whether a kernel that has the controller on also has the file. Only I/O control is optional in kernels."""
+    if file == _LATENCY_FILE:
+        return observed["kernel_has_latency"] is not False
     return not (file.startswith("io.") and observed["files"][file] is None and "io" in observed["controllers"])
 
 
 def _missing(observed: dict[str, t.Any], file: str) -> str:
     controller = file.split(".", 1)[0]
-    return "not in this kernel" if controller in observed["controllers"] else f"{controller} controller is off"
+    return (
+        "not in this kernel"
+        if not _supported(observed, file) or controller in observed["controllers"]
+        else f"{controller} controller is off"
+    )
 
 
 def _first_value(content: str) -> str:
@@ -411,6 +450,7 @@ def _plan_absent(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         actions.append(RemoveFile(path, observed["drop_in"], f"take the limits of {wanted['name']} back"))
     if actions or path in observed["drop_ins"] or observed["unit"].get("NeedDaemonReload") == "yes":
         actions += _apply(wanted["name"])
+    actions += iocost.disable(wanted["name"], observed["io_cost_unit"])
     found = "in force" if path in observed["drop_ins"] else "not there"
     return Plan(
         actions=tuple(actions),
@@ -425,6 +465,20 @@ def _unit(host: Host, name: str) -> dict[str, str]:
     properties = "LoadState,ActiveState,FragmentPath,DropInPaths,NeedDaemonReload"
     text = host.command(["systemctl", "show", f"--property={properties}", "--", name])
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+
+
+def _kernel_has_latency(host: Host, file: str, controllers: list[str]) -> bool | None:
+    """Whether this kernel carries out latency targets; None if that cannot be told before the io controller is on."""
+    if host.exists(file):
+        return True
+    if "io" in controllers:
+        return False
+    release = host.read("/proc/sys/kernel/osrelease")
+    for config in (f"/boot/config-{release}", f"/lib/modules/{release}/config"):
+        text = host.read(config)
+        if text is not None:
+            return "CONFIG_BLK_CGROUP_IOLATENCY=y" in text
+    return None
 
 
 def cgroup_path(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible_collections.virt.hostprep.plugins.module_utils.actions import Executor, file_diffs
+from ansible_collections.virt.hostprep.plugins.module_utils.actions import Executor, file_diffs, missing_program
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import HostprepError, Plan, Problem
 
@@ -34,13 +34,7 @@ def make_host(module: AnsibleModule, root: str = "/") -> Host:
     def run(argv: t.Sequence[str]) -> tuple[int, str, str]:
         program = module.get_bin_path(argv[0])
         if program is None:
-            raise HostprepError(
-                Problem(
-                    found=f"no program '{argv[0]}' on this host",
-                    wanted=f"'{argv[0]}' in PATH, /sbin or /usr/sbin",
-                    remedy="install the distribution's package that holds it (util-linux, udev or systemd)",
-                )
-            )
+            raise HostprepError(missing_program(argv[0]))
         return t.cast("tuple[int, str, str]", module.run_command([program, *argv[1:]], environ_update={"LC_ALL": "C"}))
 
     return Host(root, run)

@@ -27,8 +27,8 @@ from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
 MARK = "# Managed by virt.hostprep. Changes are overwritten."
 DIRECTORY = "/etc/sysctl.d"
 
-# sysctl.d(5): files of all directories are read in the order of their names.
-_DIRECTORIES = ("/usr/lib/sysctl.d", "/run/sysctl.d", DIRECTORY)
+# sysctl.d(5): files are read in the order of their names; of equal names the one in the last directory counts.
+_DIRECTORIES = ("/usr/lib/sysctl.d", "/usr/local/lib/sysctl.d", "/run/sysctl.d", DIRECTORY)
 
 # The kernel's own limits: (lowest, highest, kernel from which the highest holds, highest before).
 _LIMITS: dict[str, tuple[int, int, tuple[int, int], int]] = {
@@ -131,7 +131,7 @@ def _limit_problems(settings: dict[str, str], kernel: tuple[int, int]) -> list[P
             continue
         lowest, highest, since, before = _LIMITS[name]
         highest = highest if kernel >= since else before
-        if not re.fullmatch(r"\d+", value) or not lowest <= int(value) <= highest:
+        if not re.fullmatch(r"[0-9]+", value) or not lowest <= int(value) <= highest:
             problems.append(
                 Problem(
                     found=f"{name}: {value}",
@@ -160,12 +160,13 @@ def _later_problems(
 
 def _other_files(host: Host, file: str) -> dict[str, dict[str, str]]:
     """The settings of every sysctl.d file that is read after ours, by path."""
-    later = {}
-    for directory in _DIRECTORIES:
-        for name in host.names(directory):
-            if name.endswith(".conf") and name > file:
-                later[f"{directory}/{name}"] = parse(host.read(f"{directory}/{name}") or "")
-    return later
+    later = {
+        name: f"{directory}/{name}"
+        for directory in _DIRECTORIES
+        for name in host.names(directory)
+        if name.endswith(".conf") and name > file
+    }
+    return {path: parse(host.read(path) or "") for _name, path in sorted(later.items())}
 
 
 def parse(text: str) -> dict[str, str]:

@@ -127,8 +127,8 @@ def read_foreign_swaps(host: Host) -> list[dict[str, t.Any]]:
     """
     declared = []
     for number, line in enumerate((host.read("/etc/fstab") or "").splitlines(), start=1):
-        fields = line.split("#", 1)[0].split()
-        if len(fields) >= 3 and fields[2] == "swap":
+        fields = line.split()
+        if len(fields) >= 3 and fields[2] == "swap" and not fields[0].startswith("#"):
             options = fields[3] if len(fields) > 3 else ""
             declared.append(_declaration(f"/etc/fstab:{number}", fields[0], options))
     for directory in (UNIT_DIRECTORY, *_OTHER_DIRECTORIES):

@@ -16,6 +16,7 @@ OURS = "ours"
 REFUSED = "refused"
 
 _SYSTEM_MOUNTS = ("/", "/boot", "/boot/efi", "/efi", "/usr", "/sysroot")
+_NOT_LOCAL = ("fc", "fcoe", "iscsi", "rbd", "usb")
 _MKSWAP_MINIMUM = 10 * 4096  # ten pages, see mkswap(8)
 
 
@@ -41,9 +42,12 @@ class Verdict:
 
 
 def swap_area(device: Device) -> dict[str, t.Any] | None:
-    """The device's swap signature, if it carries that and nothing else."""
-    signatures = device["signatures"]
-    return signatures[0] if len(signatures) == 1 and signatures[0]["type"] == "swap" else None
+    """The device's swap signature, if it carries that and nothing else.
+
+    An active area is full of other programs' memory, where a guest's page may look like any signature.
+    """
+    areas = [signature for signature in device["signatures"] if signature["type"] == "swap"]
+    return areas[0] if areas and (device["swap"] or len(device["signatures"]) == 1) else None
 
 
 def is_ours(device: Device, label: str, recorded: t.Collection[str]) -> bool:
@@ -58,7 +62,7 @@ def judge(name: str, devices: dict[str, Device], label: str, recorded: t.Collect
     ours = is_ours(device, label, recorded)
     in_use = _in_use(name, devices, ours)
     for child in device["partitions"]:
-        in_use += _in_use(child, devices, False)
+        in_use += _in_use(child, devices, False) + _hibernation(devices[child])
     if device["held"] and not in_use and not device["swap"]:
         in_use.append(Reason(f"{name} is opened exclusively by another program"))
     reasons = _hardware(device) + in_use + ([] if ours else _content(device))
@@ -90,7 +94,7 @@ def _hardware(device: Device) -> list[Reason]:
         reasons.append(Reason(f"is of type {device['type']}, not a whole disk or a partition"))
     if device["virtual"]:
         reasons.append(Reason("is a virtual device with no hardware of its own (zvol, network, RAM or stacked)"))
-    if device["transport"] in ("iscsi", "usb") or str(device["transport"]).startswith("nvme-"):
+    if device["transport"] in _NOT_LOCAL or str(device["transport"]).startswith("nvme-"):
         reasons.append(Reason(f"is reached over {device['transport']}: swap needs a local disk"))
     if device["removable"]:
         reasons.append(Reason("is removable"))
@@ -134,13 +138,17 @@ def _system_disks(devices: dict[str, Device]) -> set[str]:
     return found
 
 
+def _hibernation(device: Device) -> list[Reason]:
+    if all(signature["type"] != "swsuspend" for signature in device["signatures"]):
+        return []
+    return [Reason(f"{device['name']} holds a hibernation image (swsuspend): resume or discard it first")]
+
+
 def _content(device: Device) -> list[Reason]:
-    reasons = []
+    reasons = _hibernation(device)
     for signature in device["signatures"]:
         label = f" labelled {signature['label']!r}" if signature["label"] else ""
-        if signature["type"] == "swsuspend":
-            reasons.append(Reason("holds a hibernation image (swsuspend): resume or discard it first"))
-        else:
+        if signature["type"] != "swsuspend":
             reasons.append(Reason(f"carries {signature['type']}{label}", wipeable=True))
     if device["partitions"]:
         reasons.append(Reason(f"has partitions: {', '.join(device['partitions'])}", wipeable=True))

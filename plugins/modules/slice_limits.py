@@ -60,6 +60,14 @@ options:
         description: The target with its unit, such as V(5ms).
         type: str
         required: true
+  latency_fallback:
+    description:
+      - What to do on kernels without C(io.latency). V(weight) gives the slice an C(IOWeight), 800 unless
+        O(properties) says otherwise, and enables C(io.cost) for the disks, now and at boot.
+      - Nothing is done where the kernel has C(io.latency), or has no C(io.cost) either.
+    type: str
+    choices: [none, weight]
+    default: none
 """
 
 EXAMPLES = r"""

@@ -1,4 +1,4 @@
-"""One lab host serves all tests of a file: booted once, put back by each test to what it found."""
+"""Lab hosts for the tests. One serves all files that need no disks of their own; `fresh` puts it back."""
 
 from __future__ import annotations
 
@@ -8,15 +8,40 @@ import pytest
 from lab import paths
 from lab.vm import Lab
 
+# What the collection leaves on a host, taken back without its help.
+FRESH = """
+while read -r path _; do case $path in /dev/*) swapoff "$path" ;; esac; done < /proc/swaps
+find /etc/systemd/system -name '*uuid*' -depth -exec rm -r {} +
+rm -rf /etc/systemd/system/system.slice.d /etc/sysctl.d/90-hostprep-swap.conf
+sysctl -q vm.page-cluster=3 vm.swappiness=60 vm.watermark_scale_factor=10
+systemctl daemon-reload
+systemd-run --quiet --wait --slice=system.slice true
+for serial in SWAP0001 SWAP0002; do
+    dd if=/dev/zero of=/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_${serial}_1 bs=1M count=2 conv=fsync status=none
+done
+udevadm settle
+"""
 
-@pytest.fixture(scope="module")
-def lab(request):
-    """A fresh lab host with the disks and options of the test file's LAB (see lab.vm.Lab.up)."""
-    name = request.module.__name__.rpartition(".")[2].replace("_", "-")
+
+def boot(name, **options):
+    """A lab host that nobody has used yet, with the fingerprint script on it."""
     if (paths.lab_dir(name) / "config.json").exists():  # a run that was cut off left it
         Lab.load(name).down()
-    host = Lab.up(name, **request.module.LAB)
+    lab = Lab.up(name, **options)
     fingerprint = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
-    host.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=fingerprint)
-    yield host
-    host.down()
+    lab.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=fingerprint)
+    return lab
+
+
+@pytest.fixture(scope="session")
+def shared_lab():
+    lab = boot("vm")
+    yield lab
+    lab.down()
+
+
+@pytest.fixture
+def lab(shared_lab):
+    """The shared lab host with its default disks, as if nothing had ever been done to it."""
+    shared_lab.run(["sh", "-e", "-c", FRESH], timeout=120)
+    return shared_lab

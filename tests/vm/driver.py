@@ -85,6 +85,14 @@ def tasks(lab, *wanted):
     return [results[f"task {number}"] for number in range(len(wanted))]
 
 
+def active(lab):
+    """{serial: priority} of the active swap, as the kernel has it."""
+    script = """swapon --show=NAME,PRIO --noheadings | while read -r name priority; do
+        echo "$(lsblk --nodeps --noheadings --output SERIAL $name) $priority"; done"""
+    lines = lab.run(["sh", "-c", script]).stdout.splitlines()
+    return {line.split()[0]: int(line.split()[1]) for line in lines}
+
+
 def matrix(lab, module, arguments):
     """check, run, check again, run again; with a fingerprint of the whole configuration before and after the check.
 

@@ -44,9 +44,7 @@ REFUSED = [
         False,
     ),
     Layout("LVM-PV", "64M", "pvcreate -q $d", "carries LVM2_member"),
-    Layout(
-        "LVM-LV", "64M", "vgcreate -q vg $d && lvcreate -q -y -n lv -l 100%FREE -Zn vg", "is held by dm-", False
-    ),
+    Layout("LVM-LV", "64M", "vgcreate -q vg $d && lvcreate -q -y -n lv -l 100%FREE -Zn vg", "is held by dm-", False),
     *(
         Layout(
             f"MD-{version.replace('.', '')}",

@@ -5,14 +5,20 @@ from __future__ import annotations
 import driver
 import layouts
 import pytest
+from conftest import boot
 
-LAB = {
-    "disks": [
-        *(f"{layout.serial}:{layout.size}" for layout in layouts.REFUSED),
-        *(f"{serial}:{size}" for serial, size in layouts.BLANK),
-    ]
-}
+DISKS = [
+    *(f"{layout.serial}:{layout.size}" for layout in layouts.REFUSED),
+    *(f"{serial}:{size}" for serial, size in layouts.BLANK),
+]
 SERIALS = [layout.serial for layout in layouts.REFUSED]
+
+
+@pytest.fixture(scope="module")
+def lab():
+    lab = boot("vm-layouts", disks=DISKS)
+    yield lab
+    lab.down()
 
 
 @pytest.fixture(scope="module")

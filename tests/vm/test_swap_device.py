@@ -1,22 +1,12 @@
-"""swap_device on real NVMe devices: create, change, second device, remove, and every way to get it wrong."""
+"""swap_device on real NVMe devices: create, change, second device, remove."""
 
 from __future__ import annotations
 
 import driver
+from driver import active
 
-LAB: dict = {}
 ONE = {"select": {"serial": ["SWAP0001"]}}
 TWO = {"select": {"serial": ["SWAP0001", "SWAP0002"]}, "priority": 42}
-
-
-def active(lab):
-    """{serial: priority} as the kernel has it."""
-    lines = lab.run(["swapon", "--show=NAME,PRIO", "--noheadings"]).stdout.splitlines()
-    return {serial(lab, line.split()[0]): int(line.split()[1]) for line in lines}
-
-
-def serial(lab, device):
-    return lab.run(["lsblk", "--nodeps", "--noheadings", "--output", "SERIAL", device]).stdout.strip()
 
 
 def test_create_change_grow_remove(lab):
