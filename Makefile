@@ -10,7 +10,8 @@ gate := @scripts/gate
 
 .PHONY: help setup setup-lab lab lab-down test check lint $(checks) molecule vm
 
-$(checks): export NO_COLOR := 1 # their output is kept until they have ended
+# their output is kept until they have ended: no place for colours
+$(checks): export NO_COLOR := 1
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

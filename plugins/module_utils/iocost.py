@@ -31,6 +31,10 @@ def unit_path(slice_name: str) -> str:
     return f"{units.UNIT_DIRECTORY}/{unit_name(slice_name)}"
 
 
+def boot_link(slice_name: str) -> str:
+    return f"{units.UNIT_DIRECTORY}/multi-user.target.wants/{unit_name(slice_name)}"
+
+
 def unit_text(disks: t.Iterable[str]) -> str:
     script = _SCRIPT.replace("QOS", QOS).replace("$", "$$")
     return (
@@ -58,14 +62,15 @@ def checks(qos: str, disks: dict[str, str]) -> list[Check]:
     ]
 
 
-def enable(slice_name: str, have: str | None, qos: str, disks: dict[str, str]) -> list[Action]:
+def enable(slice_name: str, have: str | None, enabled: bool, qos: str, disks: dict[str, str]) -> list[Action]:
     """Write the unit and start it, as far as that is missing."""
     actions: list[Action] = []
     unit, text = unit_name(slice_name), unit_text(disks)
     if have != text:
         actions.append(WriteFile(unit_path(slice_name), text, have or "", "enable I/O cost control at every boot"))
+    if actions or not enabled or not all(check.ok for check in checks(qos, disks)):
+        # This also lets systemd read the unit, which a run that was cut off may have left unread.
         actions.append(Command(("systemctl", "enable", unit), "start it at every boot"))
-    if actions or not all(check.ok for check in checks(qos, disks)):
         actions.append(Command(("systemctl", "restart", unit), "enable I/O cost control now"))
     return actions
 

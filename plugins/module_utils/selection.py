@@ -95,9 +95,8 @@ def describe(device: Device) -> str:
 
 
 def _matches(device: Device, criteria: dict[str, t.Any]) -> bool:
-    if not criteria or device["type"] not in ("disk", "part"):
-        return False
-    if device["type"] == "part" and not any(_names_partition(device, key, criteria) for key in criteria):
+    # Partitions, and what is stacked on disks, are meant only where a name says so.
+    if not criteria or (device["type"] != "disk" and not any(_links_to(device, key, criteria) for key in criteria)):
         return False
     for key, value in criteria.items():
         if key in NAMING:
@@ -108,8 +107,8 @@ def _matches(device: Device, criteria: dict[str, t.Any]) -> bool:
     return True
 
 
-def _names_partition(device: Device, key: str, criteria: dict[str, t.Any]) -> bool:
-    """A partition is meant only where it is named as such; serial and wwid are those of its whole disk."""
+def _links_to(device: Device, key: str, criteria: dict[str, t.Any]) -> bool:
+    """Serial and wwid are those of the whole disk: only links and partition labels mean less than that."""
     return key in ("by_id", "by_path", "partlabel") and any(_named(device, key, name) for name in criteria[key])
 
 

@@ -101,6 +101,7 @@ def observe(host: Host, wanted: dict[str, t.Any]) -> dict[str, t.Any]:
         "kernel_has_latency": _kernel_has_latency(host, f"{cgroup}/{_LATENCY_FILE}", controllers),
         "io_cost_qos": host.read(iocost.QOS),
         "io_cost_unit": host.read_raw(iocost.unit_path(name)),
+        "io_cost_enabled": host.exists(iocost.boot_link(name)),
         "drop_in": host.read_raw(drop_in_path(name)),
         "drop_ins": {path: units.parse_unit(host.read(path) or "") for path in drop_ins},
         "disks": {
@@ -137,7 +138,8 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     elif any(check.supported and not check.ok for check in checks):
         actions += [_realize(wanted["name"]), *_rewrites(observed, values, latencies)]
     if weighted:
-        actions += iocost.enable(wanted["name"], observed["io_cost_unit"], observed["io_cost_qos"], weighted)
+        unit, enabled = observed["io_cost_unit"], observed["io_cost_enabled"]
+        actions += iocost.enable(wanted["name"], unit, enabled, observed["io_cost_qos"], weighted)
     else:
         actions += iocost.disable(wanted["name"], observed["io_cost_unit"])
     return Plan(

@@ -102,7 +102,7 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
                 have == text,
             ),
         ),
-        before=tuple(f"{name} = {observed['live'][name]}" for name in present),
+        before=tuple(f"{name} = {_text(observed['live'][name])}" for name in present),
         after=tuple(f"{name} = {value}" for name, value in present.items()),
     )
 

@@ -85,7 +85,7 @@ options:
     description:
       - V(present) formats what is empty, makes the swap persistent and turns it on.
       - V(absent) turns off exactly this swap and removes exactly its unit.
-      The area itself stays on the device, unless O(wipe=true).
+        The area itself stays on the device, unless O(wipe=true).
     type: str
     choices: [present, absent]
     default: present

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import driver
 import pytest
-from lab import paths
-from lab.vm import Lab
 
 # What the collection leaves on a host, taken back without its help.
 FRESH = """
@@ -23,19 +20,9 @@ udevadm settle
 """
 
 
-def boot(name, **options):
-    """A lab host that nobody has used yet, with the fingerprint script on it."""
-    if (paths.lab_dir(name) / "config.json").exists():  # a run that was cut off left it
-        Lab.load(name).down()
-    lab = Lab.up(name, **options)
-    fingerprint = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
-    lab.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=fingerprint)
-    return lab
-
-
 @pytest.fixture(scope="session")
 def shared_lab():
-    lab = boot("vm")
+    lab = driver.boot("vm")
     yield lab
     lab.down()
 

@@ -9,6 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab import paths
+from lab.vm import Lab
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {
     "ANSIBLE_COLLECTIONS_PATH": str(ROOT / ".build"),
@@ -19,6 +22,16 @@ ENVIRONMENT = {
     "ANSIBLE_DEPRECATION_WARNINGS": "true",
 }
 PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
+
+
+def boot(name, **options):
+    """A lab host that nobody has used yet, with the fingerprint script on it."""
+    if (paths.lab_dir(name) / "config.json").exists():  # a run that was cut off left it
+        Lab.load(name).down()
+    lab = Lab.up(name, **options)
+    fingerprint = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
+    lab.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=fingerprint)
+    return lab
 
 
 def command(lab, playbook, *arguments, variables=None, directory=None):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import driver
 import layouts
 import pytest
-from conftest import boot
 
 DISKS = [
     *(f"{layout.serial}:{layout.size}" for layout in layouts.REFUSED),
@@ -16,7 +15,7 @@ SERIALS = [layout.serial for layout in layouts.REFUSED]
 
 @pytest.fixture(scope="module")
 def lab():
-    lab = boot("vm-layouts", disks=DISKS)
+    lab = driver.boot("vm-layouts", disks=DISKS)
     yield lab
     lab.down()
 
@@ -32,26 +31,32 @@ def prepared(lab):
     return lab.hash()
 
 
-def select(*serials):
-    return {"select": {"serial": list(serials)}}
+def refused(lab, chosen, **options):
+    """One run that asks for all chosen layouts: every one of them has to be among the problems, for its reason."""
+    arguments = {"select": {"serial": [layout.serial for layout in chosen]}, **options}
+    (result,) = driver.tasks(lab, {"virt.hostprep.swap_device": arguments})
+    assert result.get("failed") and result["actions"] == []
+    by_serial = {
+        layout.serial: problem
+        for layout in chosen
+        for problem in result["problems"]
+        if f"serial {layout.serial}," in problem["found"]
+    }
+    assert [layout.serial for layout in chosen if layout.serial not in by_serial] == [], "taken"
+    assert [
+        (layout.serial, by_serial[layout.serial]["found"])
+        for layout in chosen
+        if layout.refusal not in by_serial[layout.serial]["found"]
+    ] == []
 
 
 def test_each_layout_is_refused_for_its_reason(lab, prepared):
-    results = driver.tasks(lab, *({"virt.hostprep.swap_device": select(serial)} for serial in SERIALS))
-    for layout, result in zip(layouts.REFUSED, results, strict=True):
-        assert result.get("failed"), f"{layout.serial} was taken"
-        assert layout.refusal in result["msg"], f"{layout.serial}: {result['msg']}"
-        assert result["actions"] == []
-        assert {"found", "wanted", "remedy"} == set(result["problems"][0])
+    refused(lab, layouts.REFUSED)
     assert lab.hash() == prepared
 
 
 def test_consent_does_not_reach_what_is_in_use(lab, prepared):
-    in_use = [layout for layout in layouts.REFUSED if not layout.wipeable]
-    results = driver.tasks(
-        lab, *({"virt.hostprep.swap_device": {**select(layout.serial), "wipe": True}} for layout in in_use)
-    )
-    assert [layout.serial for layout, result in zip(in_use, results, strict=True) if not result.get("failed")] == []
+    refused(lab, [layout for layout in layouts.REFUSED if not layout.wipeable], wipe=True)
     assert lab.hash() == prepared
 
 
@@ -84,7 +89,7 @@ def test_site_takes_the_blank_devices_and_no_other(lab, prepared):
 def test_consent_wipes_what_is_at_rest(lab, prepared):
     """Last, since it destroys: with consent every layout at rest becomes swap and nothing else is left on it."""
     at_rest = [layout.serial for layout in layouts.REFUSED if layout.wipeable]
-    (result,) = driver.tasks(lab, {"virt.hostprep.swap_device": {**select(*at_rest), "wipe": True}})
+    (result,) = driver.tasks(lab, {"virt.hostprep.swap_device": {"select": {"serial": at_rest}, "wipe": True}})
     assert not result.get("failed"), result["msg"]
     for serial in at_rest:
         signatures = lab.run(["wipefs", "--no-act", "--noheadings", "--output", "TYPE", layouts.device(serial)])
