@@ -23,7 +23,7 @@ def lab():
 @pytest.fixture(scope="module")
 def prepared(lab):
     """The lab with every layout made, and the hash of each disk, taken outside."""
-    lab.run(["sh", "-c", "printf secret > /root/key && modprobe -a bcache raid1 dm-crypt"])
+    lab.run(["sh", "-c", "printf secret > /root/key && modprobe -a bcache raid1 dm-crypt && udevadm settle"])
     for layout in layouts.REFUSED:
         script = f"set -e; d={layouts.device(layout.serial)}; {layout.make}; udevadm settle"
         lab.run(["sh", "-c", script], timeout=300)
