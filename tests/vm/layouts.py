@@ -81,13 +81,14 @@ REFUSED = [
     ),
     Layout("MBR", "64M", "echo ',16M,83' | sfdisk -q --label dos $d", "has partitions"),
     Layout("BCACHE", "64M", "make-bcache -B $d || bcache make -B $d", "bcache", False),
-    # Four uberblocks of a ZFS label: the magic number 0x00bab10c, 1 KiB apart from 128 KiB on.
+    # Eight uberblocks of a ZFS label (magic number 0x00bab10c, 1 KiB apart from 128 KiB on) without the rest. Up to
+    # util-linux 2.40 that is zfs_member; newer ones see nothing in it: then it is the content that saves the disk.
     Layout(
         "ZFS",
         "64M",
         "for n in 0 1 2 3 4 5 6 7; do printf '\\014\\261\\272\\000\\000\\000\\000\\000' |"
         " dd of=$d bs=1024 seek=$((128 + n)) conv=notrunc; done",
-        "carries zfs_member",
+        "holds data that no known signature explains",
     ),
     Layout("ISO", "64M", "genisoimage -quiet -o /tmp/iso /etc/ssh && dd if=/tmp/iso of=$d bs=1M", "carries iso9660"),
     Layout("SQUASHFS", "64M", "mksquashfs /etc/ssh /tmp/sq -quiet && dd if=/tmp/sq of=$d bs=1M", "carries squashfs"),
