@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import driver
 from driver import active
 
@@ -39,3 +41,32 @@ def test_create_change_grow_remove(lab):
     left = lab.run(["find", "/etc/systemd/system", "-name", "*uuid*"]).stdout
     assert left == "", "nothing of ours stays behind"
     assert lab.hash(["DATA0001", "DATA0002"]) == data
+
+
+def test_a_partition_becomes_swap_and_its_neighbour_keeps_every_bit(lab):
+    """DATA0002 is GPT with an ext4 partition (data) and a blank one (spare)."""
+    disk = lab.files.disk("DATA0002")
+    spare = 256 << 20
+
+    def neighbour():
+        lab.run(["sync"])
+        with disk.open("rb") as file:
+            return hashlib.sha256(file.read(spare)).hexdigest()
+
+    before = neighbour()
+    make = {"select": {"partlabel": ["spare"]}}
+    (data, made, again) = driver.tasks(
+        lab,
+        {"virt.hostprep.swap_device": {"select": {"partlabel": ["data"]}}},
+        {"virt.hostprep.swap_device": make},
+        {"virt.hostprep.swap_device": make},
+    )
+    assert data.get("failed") and "carries ext4" in data["msg"]
+    assert made["changed"] and not again["changed"]
+    assert [area["device"] for area in made["swap"]["areas"]] == [
+        lab.run(["readlink", "-f", "/dev/disk/by-partlabel/spare"]).stdout.strip()
+    ]
+    assert neighbour() == before
+    (gone,) = driver.tasks(lab, {"virt.hostprep.swap_device": {**make, "state": "absent", "wipe": True}})
+    assert gone["changed"] and active(lab) == {}
+    lab.run(["sh", "-c", "dd if=/dev/zero of=/dev/disk/by-partlabel/spare bs=1M count=2 conv=fsync status=none"])

@@ -1,0 +1,71 @@
+"""The lines that people read: plan, problems of all hosts, differences."""
+
+from __future__ import annotations
+
+from ansible_collections.virt.hostprep.plugins.filter.report import (
+    FilterModule,
+    difference_lines,
+    plan_lines,
+    problem_lines,
+)
+
+PROBLEM = {"subject": "swap", "found": "a", "wanted": "b", "remedy": "c"}
+CHECK = {
+    "system": {"os": "Debian", "kernel": "6.12"},
+    "platform": "libvirt",
+    "problems": [],
+    "warnings_found": ["no io.latency"],
+    "actions": [
+        {"subject": "swap", "command": ["mkswap", "/dev/x"], "reason": "format it"},
+        {"subject": "swap", "write": "/etc/u", "reason": "keep it"},
+        {"subject": "swap", "remove": "/etc/old", "reason": "forget it"},
+        {"subject": "sysctl", "kernel": "/proc/sys/vm/swappiness", "value": "60", "reason": "set it"},
+    ],
+    "changes": [{"subject": "swap", "before": ["x: empty", "same"], "after": ["x: swap", "same"]}],
+    "checks": [],
+}
+
+
+def test_a_plan_shows_what_changes_and_every_action() -> None:
+    assert plan_lines(CHECK, "node-1") == [
+        "node-1: Debian, Linux 6.12, platform libvirt",
+        "  - x: empty",
+        "  + x: swap",
+        "  1. format it: mkswap /dev/x",
+        "  2. keep it: write /etc/u",
+        "  3. forget it: remove /etc/old",
+        "  4. set it: /proc/sys/vm/swappiness = 60",
+        "  note: no io.latency",
+    ]
+
+
+def test_a_plan_says_when_nothing_is_to_do_or_nothing_will_be_done() -> None:
+    nothing = {**CHECK, "actions": [], "changes": [], "warnings_found": []}
+    assert plan_lines(nothing, "n")[1:] == ["  nothing to do: all is as it should be"]
+    assert plan_lines({**nothing, "problems": [PROBLEM]}, "n")[1:] == [
+        "  nothing will be done, for 1 reason(s) that follow"
+    ]
+
+
+def test_problems_of_all_hosts_come_together() -> None:
+    found = problem_lines(
+        {"n1": {"problems": [PROBLEM, PROBLEM]}, "n2": {"problems": []}, "n3": {"problems": [PROBLEM]}}
+    )
+    assert [line.split(":")[0] for line in found] == ["n1, swap", "n1, swap", "n3, swap"]
+    assert found[0] == "n1, swap: found a; wanted b; remedy: c"
+
+
+def test_differences_are_problems_unmet_checks_and_work_that_is_left() -> None:
+    check = {"name": "limit", "found": "max", "wanted": "0", "proof": "/sys/x", "ok": False, "supported": True}
+    checks = [check, {**check, "name": "other", "supported": False}, {**check, "name": "fine", "ok": True}]
+    lines = difference_lines({"problems": [PROBLEM], "checks": checks, "actions": CHECK["actions"][:1]})
+    assert lines == [
+        "swap: found a; wanted b; remedy: c",
+        "limit: found max; wanted 0; see /sys/x",
+        "still to do: format it",
+    ]
+    assert difference_lines({"problems": [], "checks": checks[1:], "actions": []}) == []
+
+
+def test_the_filters_are_there_by_name() -> None:
+    assert set(FilterModule().filters()) == {"plan_lines", "problem_lines", "difference_lines"}
