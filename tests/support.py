@@ -14,7 +14,7 @@ import copy
 import os
 import typing as t
 
-from ansible_collections.virt.hostprep.plugins.module_utils import block, selection, swap, units
+from ansible_collections.virt.hostprep.plugins.module_utils import areas, block, selection, swap, units
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import Action, Command, RemoveFile, WriteFile
 
@@ -120,7 +120,7 @@ def swap_signature(uuid: str, label: str | None = "hostprep") -> Device:
 
 def formatted(disk: Device, label: str | None = "hostprep", uuid: str | None = None) -> Device:
     """The device as swap, with the UUID that is derived from it unless another one is given."""
-    return holding(disk, swap_signature(uuid or swap.area_uuid(disk), label))
+    return holding(disk, swap_signature(uuid or areas.area_uuid(disk), label))
 
 
 def active(disk: Device, priority: int = 100, used: int = 0) -> Device:
@@ -132,7 +132,7 @@ def active(disk: Device, priority: int = 100, used: int = 0) -> Device:
 
 def uuid_of(disk: Device) -> str:
     """The UUID of the device's swap area, or the one that it would get."""
-    return str(disk["signatures"][0]["uuid"]) if disk["signatures"] else swap.area_uuid(disk)
+    return str(disk["signatures"][0]["uuid"]) if disk["signatures"] else areas.area_uuid(disk)
 
 
 def unit_files(disk: Device, priority: int = 100, discard: str = "none", enabled: bool = True) -> dict[str, str]:

@@ -13,7 +13,7 @@ import math
 import typing as t
 
 import pytest
-from ansible_collections.virt.hostprep.plugins.module_utils import swap, units
+from ansible_collections.virt.hostprep.plugins.module_utils import areas, swap, units
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import Action, Command, Plan, RemoveFile, WriteFile
 from hypothesis import HealthCheck, Phase, assume, event, find, given, settings
 from hypothesis import strategies as st
@@ -331,7 +331,7 @@ def touched(action: Action, world: World) -> set[str]:
 
 def uuids(world: World) -> dict[str, str]:
     """Devices by the UUID that they have and by the one that they would get."""
-    found = {swap.area_uuid(entry): name for name, entry in world.devices().items()}
+    found = {areas.area_uuid(entry): name for name, entry in world.devices().items()}
     found.update({sig["uuid"]: name for name, entry in world.devices().items() for sig in entry["signatures"]})
     return found
 

@@ -9,7 +9,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
-from ansible_collections.virt.hostprep.plugins.module_utils import block, swap, units
+from ansible_collections.virt.hostprep.plugins.module_utils import areas, block, swap, units
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import Command, Plan, Problem, RemoveFile, WriteFile
 from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import recorded
@@ -246,7 +246,7 @@ def test_a_masked_swap_target() -> None:
 
 
 def test_a_masked_unit_of_this_area() -> None:
-    name = units.swap_unit_name(swap.area_uuid(device()))
+    name = units.swap_unit_name(areas.area_uuid(device()))
     observed = host(device(), files={f"/etc/systemd/system/{name}": "-> /dev/null"})
     problem = refused(observed, wanted())
     assert problem.found.startswith(f"{name} is masked")
@@ -387,7 +387,7 @@ CREATE = [
 def test_a_blank_disk_becomes_swap() -> None:
     plan = planned(host(device()), wanted())
     assert steps(plan) == CREATE
-    uuid = swap.area_uuid(device())
+    uuid = areas.area_uuid(device())
     assert plan.actions[0] == Command(
         ("mkswap", "--label", "hostprep", "--uuid", uuid, "/dev/nvme0n1"), "format SWAP0001"
     )
@@ -517,7 +517,7 @@ def test_patterns_take_what_is_ours_before_new_devices() -> None:
 
 
 def test_an_area_in_heavy_use_stays_ours_whatever_lies_in_it() -> None:
-    disk = active(holding(device(), swap_signature(swap.area_uuid(device())), signature("iso9660", 0x8001)))
+    disk = active(holding(device(), swap_signature(areas.area_uuid(device())), signature("iso9660", 0x8001)))
     assert planned(host(disk, files=unit_files(disk)), wanted()).actions == ()
 
 
@@ -598,7 +598,7 @@ def test_the_unit_of_a_device_that_came_back_blank(key: str) -> None:
     select = {key: [blank["serial"] if key == "serial" else blank["links"][key][0]]}
     observed = host(blank, device(SECOND, "B"), files={**unit_files(blank), **unit_files(device(SECOND, "B"))})
     done = simulate_all(planned(observed, wanted(select, state="absent")).actions, observed)
-    assert list(done["units"]) == [swap.area_uuid(device(SECOND, "B"))]
+    assert list(done["units"]) == [areas.area_uuid(device(SECOND, "B"))]
 
 
 def test_removing_what_is_not_there_is_done_already() -> None:
@@ -643,25 +643,25 @@ def test_the_checks_of_a_removal() -> None:
 
 
 def test_the_uuid_is_that_of_the_device_and_of_nothing_else() -> None:
-    uuid = swap.area_uuid(device())
-    assert uuid == swap.area_uuid(device("nvme7n1", "SWAP0001", wwid="nvme.1b36-SWAP0001", numa_node=1, size=5 * GIB))
-    assert uuid != swap.area_uuid(device(serial="SWAP0002"))
-    assert uuid != swap.area_uuid(device(wwid="eui.2"))
+    uuid = areas.area_uuid(device())
+    assert uuid == areas.area_uuid(device("nvme7n1", "SWAP0001", wwid="nvme.1b36-SWAP0001", numa_node=1, size=5 * GIB))
+    assert uuid != areas.area_uuid(device(serial="SWAP0002"))
+    assert uuid != areas.area_uuid(device(wwid="eui.2"))
 
 
 def test_the_uuid_stays_the_same_from_release_to_release() -> None:
-    assert swap.area_uuid(device()) == "a3b3a77e-d9e4-56a4-898e-9e118420e1d8"
+    assert areas.area_uuid(device()) == "a3b3a77e-d9e4-56a4-898e-9e118420e1d8"
 
 
 def test_partitions_of_one_disk_have_areas_of_their_own() -> None:
     disk = device()
     parts = [partition(disk, 1), partition(disk, 2)]
-    assert len({swap.area_uuid(entry) for entry in (disk, *parts)}) == 3
+    assert len({areas.area_uuid(entry) for entry in (disk, *parts)}) == 3
 
 
 def test_devices_without_any_id_are_told_apart_by_their_place() -> None:
     bare = [device(name, None, wwid=None) for name in ("vda", "vdb")]
-    assert len({swap.area_uuid(entry) for entry in bare}) == 2
+    assert len({areas.area_uuid(entry) for entry in bare}) == 2
 
 
 # --- observing ----------------------------------------------------------------------------------------------------

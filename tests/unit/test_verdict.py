@@ -39,9 +39,9 @@ def test_a_blank_disk_is_usable_and_nothing_speaks_against_it() -> None:
 # --- the hardware -------------------------------------------------------------------------------------------------
 
 HARDWARE: list[tuple[dict[str, t.Any], str]] = [
-    ({"type": "rom"}, "is of type rom, not a whole disk or a partition"),
-    ({"type": "lvm"}, "is of type lvm, not a whole disk or a partition"),
-    ({"virtual": True}, "is a virtual device with no hardware of its own (zvol, network, RAM or stacked)"),
+    ({"type": "rom", "held": None}, "is of type rom, not a whole disk or a partition"),
+    ({"type": "lvm", "held": None}, "is of type lvm, not a whole disk or a partition"),
+    ({"virtual": True, "held": None}, "is a virtual device with no hardware of its own (zvol, network, RAM or stacked)"),
     ({"transport": "usb"}, "is reached over usb: swap needs a local disk"),
     ({"transport": "iscsi"}, "is reached over iscsi: swap needs a local disk"),
     ({"transport": "fc"}, "is reached over fc: swap needs a local disk"),
@@ -55,7 +55,7 @@ HARDWARE: list[tuple[dict[str, t.Any], str]] = [
     ({"state": "dead"}, "its controller is in state dead"),
     ({"state": "offline"}, "its controller is in state offline"),
     ({"size": 40959}, "has a capacity of 40.0 KiB"),
-    ({"size": 0}, "has a capacity of 0 B"),
+    ({"size": 0, "held": None}, "has a capacity of 0 B"),
     ({"content": "unreadable"}, "cannot be read"),
     ({"held": None}, "nvme0n1 cannot be opened"),
     ({"held": True}, "nvme0n1 is opened exclusively by another program"),
@@ -132,6 +132,10 @@ def test_a_partition_table_that_only_the_kernel_or_udev_knows() -> None:
     found = verdict("nvme0n1", device(partition_table="gpt"))
     assert str(found) == "carries a partition table (gpt)"
     assert found.wipeable
+
+
+def test_a_partition_table_is_one_reason_however_it_is_known() -> None:
+    assert reasons("nvme0n1", holding(device(partition_table="gpt"), signature("gpt"))) == ["carries gpt"]
 
 
 def test_partitions_even_if_they_are_blank() -> None:
