@@ -59,8 +59,9 @@ def _kvm_boots() -> bool:
         console.touch()
         command = qemu.probe_command(kernel, "kvm", console)
         command[0] = tool(command[0])
-        machine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                   text=True)
+        machine = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         deadline = time.monotonic() + _LIMIT
         booted = False
         try:
@@ -73,5 +74,6 @@ def _kvm_boots() -> bool:
     if booted:
         step("KVM works")
     else:
-        step(f"no kernel boots on KVM here ({said.splitlines()[-1] if said else f'silent for {_LIMIT:.0f} s'}): using TCG")
+        reason = said.splitlines()[-1] if said else f"its console was silent for {_LIMIT:.0f} s"
+        step(f"no kernel boots on KVM here ({reason}): using TCG")
     return booted

@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from lab import disks, inventory, vm
 from lab.config import DEFAULT_MEMORY, ROOTS
@@ -33,10 +34,16 @@ def down(args: argparse.Namespace) -> int:
 
 def list_labs(args: argparse.Namespace) -> int:
     """Show all labs."""
-    rows = [
-        {"name": lab.config.name, "state": "running" if lab.running else "stopped", "image": lab.config.image,
-         "accel": lab.config.accel, "root": lab.config.root, "port": lab.config.port,
-         "disks": [disk.serial for disk in lab.config.disks]}
+    rows: list[dict[str, Any]] = [
+        {
+            "name": lab.config.name,
+            "state": "running" if lab.running else "stopped",
+            "image": lab.config.image,
+            "accel": lab.config.accel,
+            "root": lab.config.root,
+            "port": lab.config.port,
+            "disks": [disk.serial for disk in lab.config.disks],
+        }
         for lab in vm.all_labs()
     ]
     if args.json:
@@ -52,7 +59,9 @@ def list_labs(args: argparse.Namespace) -> int:
 def ssh(args: argparse.Namespace) -> int:
     """Log in, or run a command line of the remote shell."""
     lab = _running(args.name)
-    return subprocess.run([*lab.connection.argv(*(["-t"] if sys.stdin.isatty() else [])), *args.command], check=False).returncode
+    return subprocess.run(
+        [*lab.connection.argv(*(["-t"] if sys.stdin.isatty() else [])), *args.command], check=False
+    ).returncode
 
 
 def run(args: argparse.Namespace) -> int:
@@ -132,9 +141,11 @@ def _running(name: str) -> Lab:
 def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = argparse.ArgumentParser(
-        prog="lab", description="Real virtual machines under QEMU, with NVMe disks and two NUMA nodes.",
+        prog="lab",
+        description="Real virtual machines under QEMU, with NVMe disks and two NUMA nodes.",
         epilog="State is kept under LAB_HOME (default ~/.cache/hostprep-lab). Also read: LAB_IMAGE, LAB_MIRROR, "
-               "LAB_ACCEL (kvm or tcg), LAB_BOOT_TIMEOUT (seconds).")
+        "LAB_ACCEL (kvm or tcg), LAB_BOOT_TIMEOUT (seconds).",
+    )
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
     def add(name: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
@@ -144,12 +155,18 @@ def parser() -> argparse.ArgumentParser:
 
     command = add("up", up)
     command.add_argument("name", metavar=_NAME)
-    command.add_argument("--image", help=f"{', '.join(RECIPES)}, or a disk image's path or URL (default: LAB_IMAGE, else "
-                                         f"{vm.DEFAULT_IMAGE})")
+    command.add_argument(
+        "--image",
+        help=f"{', '.join(RECIPES)}, or a disk image's path or URL (default: LAB_IMAGE, else {vm.DEFAULT_IMAGE})",
+    )
     command.add_argument("--root", choices=ROOTS, help=f"bus of the root disk (default {ROOTS[0]})")
     command.add_argument("--memory", type=int, metavar="MIB", help=f"default {DEFAULT_MEMORY}")
-    command.add_argument("--disk", action="append", metavar="SERIAL:SIZE[:numa=N][:content=blank|ext4|gpt]",
-                         help=f"an NVMe disk, may be given several times (default: {', '.join(disks.DEFAULT)})")
+    command.add_argument(
+        "--disk",
+        action="append",
+        metavar="SERIAL:SIZE[:numa=N][:content=blank|ext4|gpt]",
+        help=f"an NVMe disk, may be given several times (default: {', '.join(disks.DEFAULT)})",
+    )
     command = add("down", down)
     command.add_argument("name", metavar=_NAME, nargs="+")
     command.add_argument("--keep", action="store_true", help="keep the lab's disks; `lab up` boots it again")

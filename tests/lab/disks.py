@@ -55,7 +55,9 @@ def parse_disk(text: str) -> Disk:
     if not rest:
         raise LabError(f"disk {text!r} has no size; wanted {_FORM}")
     if not _SERIAL.fullmatch(serial) or serial == ROOT_SERIAL:
-        raise LabError(f"serial {serial!r} is not usable; wanted 1-20 of A-Z a-z 0-9 _ -, a letter first, not {ROOT_SERIAL}")
+        raise LabError(
+            f"serial {serial!r} is not usable; wanted 1-20 of A-Z a-z 0-9 _ -, a letter first, not {ROOT_SERIAL}"
+        )
     numa, content = "0", "blank"
     for option in rest[1:]:
         key, _, value = option.partition("=")
@@ -108,7 +110,20 @@ def _make_ext4(path: Path, offset: int, size: int, label: str) -> None:
         tree.mkdir()
         (tree / "README").write_text(f"Files on {label}. They must survive everything.\n", encoding="ascii")
         (tree / "random.bin").write_bytes(random.Random(label).randbytes(4 * _MIB))
-        call("mke2fs", "-q", "-t", "ext4", "-L", label[:16], "-E", f"offset={offset}", "-d", folder, path, f"{size // 1024}k")
+        call(
+            "mke2fs",
+            "-q",
+            "-t",
+            "ext4",
+            "-L",
+            label[:16],
+            "-E",
+            f"offset={offset}",
+            "-d",
+            folder,
+            path,
+            f"{size // 1024}k",
+        )
 
 
 def sha256_files(files: dict[str, Path]) -> dict[str, str]:

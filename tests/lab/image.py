@@ -22,16 +22,18 @@ _HERE = Path(__file__).parent
 ROOT_LABEL = "lab-root"
 _MIB = 1 << 20
 _INCLUDE = (
-    "bcache-tools btrfs-progs cryptsetup-bin dbus dosfstools e2fsprogs fdisk gdisk genisoimage initramfs-tools iproute2 "
-    "kmod libpam-systemd linux-image-amd64 lvm2 mdadm numactl nvme-cli openssh-server parted procps python3 "
+    "bcache-tools btrfs-progs cryptsetup-bin dbus dosfstools e2fsprogs fdisk gdisk genisoimage initramfs-tools "
+    "iproute2 kmod libpam-systemd linux-image-amd64 lvm2 mdadm numactl nvme-cli openssh-server parted procps python3 "
     "squashfs-tools strace sudo systemd-sysv udev util-linux xfsprogs zstd"
 )
-# Drivers of hardware that the lab's machine does not have, and texts that nobody reads there.
+# What the lab's machine has no hardware for, and what only costs time at boot.
+_DRIVERS = "bluetooth gpu iio infiniband input/mouse isdn media misc/vmw_vmci net/wireless staging watchdog"
+_MODULES = (*(f"drivers/{kind}" for kind in _DRIVERS.split()), "net/mac80211", "net/vmw_vsock", "net/wireless", "sound")
 _EXCLUDE = (
-    *(f"*/lib/modules/*/kernel/drivers/{kind}/*"
-      for kind in ("bluetooth", "gpu", "iio", "infiniband", "isdn", "media", "net/wireless", "staging")),
-    "*/lib/modules/*/kernel/sound/*",
-    "/usr/share/doc/*", "/usr/share/locale/*", "/usr/share/man/*",
+    *(f"*/lib/modules/*/kernel/{module}/*" for module in _MODULES),
+    "/usr/share/doc/*",
+    "/usr/share/locale/*",
+    "/usr/share/man/*",
     # The root disk is plain ext4: hooks for other storage only make the initramfs slow.
     *(f"/usr/share/initramfs-tools/*/{kind}" for kind in ("bcache", "btrfs", "dmsetup", "lvm2", "mdadm", "xfs")),
 )
@@ -49,7 +51,10 @@ class Recipe:
     def key(self, sources: Path = _HERE) -> str:
         """A name for the image that changes whenever the recipe does."""
         files = [sources / "customize.sh", *sorted(path for path in (sources / "rootfs").rglob("*") if path.is_file())]
-        content = [[str(path.relative_to(sources)), path.read_text(encoding="utf-8")] for path in files]
+        content = [
+            [str(path.relative_to(sources)), os.access(path, os.X_OK), path.read_text(encoding="utf-8")]
+            for path in files
+        ]
         text = json.dumps([asdict(self), content], sort_keys=True)
         return f"{self.suite}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -134,10 +139,15 @@ def _build(recipe: Recipe, folder: Path) -> None:
     with open(disk, "xb") as handle:
         handle.truncate(recipe.size)
     # A partition of its own, as on real hosts: "is this the root disk" must see through it.
-    call("sfdisk", "--quiet", disk, stdin="label: gpt\nstart=1MiB, type=4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709, name=root\n")
+    call(
+        "sfdisk",
+        "--quiet",
+        disk,
+        stdin="label: gpt\nstart=1MiB, type=4F68BCE3-E8CD-4DB1-96E7-FBCAF984B709, name=root\n",
+    )
     blocks = (recipe.size - 2 * _MIB) // 1024
     options = f"offset={_MIB},lazy_itable_init=0,lazy_journal_init=0"
-    commands = [
+    commands: list[list[str | Path]] = [
         ["mke2fs", "-q", "-t", "ext4", "-L", ROOT_LABEL, "-m", "0", "-E", options, "-d", tree, disk, f"{blocks}k"],
         ["cp", _only(tree, "vmlinuz-*"), work / "vmlinuz"],
         ["cp", _only(tree, "initrd.img-*"), work / "initrd.img"],
@@ -157,18 +167,30 @@ def _only(tree: Path, pattern: str) -> Path:
 
 
 def _mmdebstrap(recipe: Recipe, tree: Path, log: Path) -> None:
-    hook = f'cp -r --no-preserve=mode,ownership "{_HERE}/rootfs/." "$1"'
+    hook = f'cp -r "{_HERE}/rootfs/." "$1"'
     command = as_root(
-        "mmdebstrap", "--mode=root", "--variant=minbase", "--architectures=amd64",
+        "mmdebstrap",
+        "--mode=root",
+        "--variant=minbase",
+        "--architectures=amd64",
         '--aptopt=APT::Install-Recommends "false"',
         *(f"--dpkgopt=path-exclude={pattern}" for pattern in recipe.exclude),
         f"--include={','.join(recipe.include)}",
-        f"--essential-hook={hook}", f"--customize-hook={_HERE}/customize.sh",
-        recipe.suite, tree, *_mirror(),
+        f"--essential-hook={hook}",
+        f"--customize-hook={_HERE}/customize.sh",
+        recipe.suite,
+        tree,
+        *_mirror(),
     )
     with open(log, "w", encoding="utf-8") as record:
-        builder = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   text=True, errors="replace")
+        builder = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         assert builder.stdout is not None
         for line in builder.stdout:
             record.write(line)
@@ -176,7 +198,9 @@ def _mmdebstrap(recipe: Recipe, tree: Path, log: Path) -> None:
                 step(line[3:].strip())
     if builder.wait() != 0:
         tail = "".join(log.read_text(encoding="utf-8").splitlines(keepends=True)[-15:])
-        raise LabError(f"mmdebstrap failed with exit code {builder.returncode}; its log is {log}; its last lines:\n{tail}")
+        raise LabError(
+            f"mmdebstrap failed with exit code {builder.returncode}; its log is {log}; its last lines:\n{tail}"
+        )
 
 
 def _mirror() -> list[str]:
@@ -195,4 +219,3 @@ def find_mirror(sources: str) -> str | None:
     """The first archive URI in apt sources text, one-line or deb822; security archives do not count."""
     uris = re.findall(r"^(?:deb\s+(?:\[[^]]*\]\s*)?|URIs:\s*)(https?://\S+)", sources, re.MULTILINE)
     return next((uri for uri in uris if "security" not in uri), None)
-

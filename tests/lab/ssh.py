@@ -9,11 +9,14 @@ import socket
 import subprocess
 from dataclasses import dataclass
 
-from lab.qemu import Files
+from lab.files import AUTHORIZED_KEYS, HOST_KEY, Files
 from lab.tools import call, tool
 
 _STATE = re.compile(r"^lab-state ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}) ([a-z]+)$", re.MULTILINE)
-_STATE_SCRIPT = 'echo; echo "lab-state $(cat /proc/sys/kernel/random/boot_id) $(systemctl is-system-running)"'
+# --wait: one process in the guest waits there, instead of many that look and slow the boot down.
+_STATE_SCRIPT = 'echo; echo "lab-state $(cat /proc/sys/kernel/random/boot_id) $(systemctl is-system-running --wait)"'
+# The newer, post-quantum exchanges cost a second of CPU time under TCG.
+_KEX = "curve25519-sha256"
 SETTLED = ("running", "degraded")
 
 
@@ -42,11 +45,11 @@ def make_keys(files: Files, name: str) -> None:
         call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"lab-{name}", "-f", path)
     public = files.host_key.with_suffix(".pub").read_text(encoding="ascii")
     files.known_hosts.write_text(f"{alias(name)} {public}", encoding="ascii")
-    authorized = files.key.with_suffix(".pub").read_bytes()
-    for credential, value in (("ssh.authorized_keys.root", authorized), ("lab.ssh_host_key", files.host_key.read_bytes())):
+    for credential, key in ((AUTHORIZED_KEYS, files.key.with_suffix(".pub")), (HOST_KEY, files.host_key)):
+        value = base64.b64encode(key.read_bytes()).decode()
         path = files.credential(credential)
         path.touch(mode=0o600)
-        path.write_text(f"io.systemd.credential.binary:{credential}={base64.b64encode(value).decode()}", encoding="ascii")
+        path.write_text(f"io.systemd.credential.binary:{credential}={value}", encoding="ascii")
 
 
 def alias(name: str) -> str:
@@ -65,25 +68,42 @@ class Connection:
     def options(self) -> list[str]:
         """The options that ssh needs besides port, user, key and host."""
         settings = {
-            "UserKnownHostsFile": self.files.known_hosts, "HostKeyAlias": alias(self.name), "StrictHostKeyChecking": "yes",
-            "IdentitiesOnly": "yes", "BatchMode": "yes", "ControlMaster": "auto", "ControlPath": self.files.control,
-            "ControlPersist": "600", "ConnectTimeout": "30", "ServerAliveInterval": "10", "ServerAliveCountMax": "6",
+            "UserKnownHostsFile": self.files.known_hosts,
+            "HostKeyAlias": alias(self.name),
+            "StrictHostKeyChecking": "yes",
+            "IdentitiesOnly": "yes",
+            "BatchMode": "yes",
+            "ControlMaster": "auto",
+            "ControlPath": self.files.control,
+            "ControlPersist": "600",
+            "ConnectTimeout": "30",
+            "ServerAliveInterval": "10",
+            "ServerAliveCountMax": "6",
             "LogLevel": "ERROR",
+            "KexAlgorithms": _KEX,
         }
         return ["-F", "none", *(word for key, value in settings.items() for word in ("-o", f"{key}={value}"))]
 
     def argv(self, *extra: str) -> list[str]:
         """An ssh command line, up to and with the host."""
-        return [tool("ssh"), *self.options(), "-i", str(self.files.key), "-p", str(self.port), *extra,
-                "root@127.0.0.1"]
+        return [tool("ssh"), *self.options(), "-i", str(self.files.key), "-p", str(self.port), *extra, "root@127.0.0.1"]
 
-    def run(self, command: list[str], stdin: str | None = None, timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: list[str], stdin: str | None = None, timeout: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command in the guest, its words passed exactly; exit code 255 is ssh's own failure."""
-        return subprocess.run([*self.argv("-T"), shlex.join(command)], input=stdin or "", capture_output=True, text=True,
-                              errors="replace", timeout=timeout, check=False)
+        return subprocess.run(
+            [*self.argv("-T"), shlex.join(command)],
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout,
+            check=False,
+        )
 
-    def state(self, timeout: float = 60) -> State | None:
-        """The guest's state now, or None while it does not answer."""
+    def state(self, timeout: float = 20) -> State | None:
+        """The guest's state once systemd has settled, or None if it does not answer so within `timeout` seconds."""
         if not self._banner():
             return None
         try:

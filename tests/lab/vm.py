@@ -17,6 +17,7 @@ from lab import accel, console, disks, image, inventory, paths, process, qemu, s
 from lab.config import DEFAULT_MEMORY, ROOTS, Config, from_json
 from lab.disks import ROOT_SERIAL, Disk
 from lab.errors import CommandFailed, LabError
+from lab.files import Files
 from lab.progress import step
 from lab.qmp import Qmp
 from lab.tools import call, tool
@@ -26,6 +27,8 @@ _POLL = 0.5  # seconds between two looks at something that cannot be waited for
 _REPORT = 10.0  # seconds between two progress lines of one wait
 _HOTPLUG_TIMEOUT = 60.0
 _PORT_TRIES = 5
+# What the console ends with when a boot can go no further.
+_DEAD_ENDS = ("(initramfs)", "end Kernel panic", "You are in emergency mode")
 
 
 def _boot_timeout() -> float:
@@ -35,7 +38,7 @@ def _boot_timeout() -> float:
 class Lab:
     """One lab. Make it with :meth:`up` or :meth:`load`; every method raises LabError with the remedy."""
 
-    def __init__(self, config: Config, files: qemu.Files) -> None:
+    def __init__(self, config: Config, files: Files) -> None:
         self.config = config
         self.files = files
 
@@ -44,14 +47,20 @@ class Lab:
     @classmethod
     def load(cls, name: str) -> Lab:
         """The lab `name`, which must exist."""
-        files = qemu.Files(paths.lab_dir(name))
+        files = Files(paths.lab_dir(name))
         if not files.config.exists():
             raise LabError(f"there is no lab {name!r}; make it with: lab up {name}")
         return cls(from_json(files.config.read_text(encoding="utf-8"), files.config), files)
 
     @classmethod
-    def up(cls, name: str, image: str | None = None, disks: list[str] | None = None, root: str | None = None,
-           memory: int | None = None) -> Lab:
+    def up(
+        cls,
+        name: str,
+        image: str | None = None,
+        disks: list[str] | None = None,
+        root: str | None = None,
+        memory: int | None = None,
+    ) -> Lab:
         """Make and boot lab `name`, or boot it if it is stopped, or leave it alone if it is running.
 
         What is not given is remembered from before, else the default. `memory` is in MiB; `disks` are texts as
@@ -68,12 +77,19 @@ class Lab:
                 step(f"lab {name} is running")
             else:
                 lab._start()
-            lab.wait_settled()
+        lab.wait_settled()
         return lab
 
     @classmethod
-    def _create(cls, folder: Path, name: str, image_name: str | None, disk_texts: list[str] | None, root: str | None,
-                memory: int | None) -> Lab:
+    def _create(
+        cls,
+        folder: Path,
+        name: str,
+        image_name: str | None,
+        disk_texts: list[str] | None,
+        root: str | None,
+        memory: int | None,
+    ) -> Lab:
         wanted = disks.parse_disks(list(disks.DEFAULT) if disk_texts is None else disk_texts)
         image_name = image_name or os.environ.get("LAB_IMAGE") or DEFAULT_IMAGE
         root, memory = root or ROOTS[0], memory or DEFAULT_MEMORY
@@ -84,10 +100,10 @@ class Lab:
         source = image.ensure(image_name)
         if folder.exists():  # an earlier creation was cut off: its config.json, written last, is missing
             shutil.rmtree(folder)
-        files = qemu.Files(folder)
+        files = Files(folder)
         files.disks.mkdir(parents=True)
         files.folder.chmod(0o700)
-        step(f"making lab {name}: {source.disk.parent.name} on {root}, {len(wanted)} NVMe disks")
+        step(f"making lab {name}: image {image_name}, root disk on {root}, {len(wanted)} NVMe disks")
         order = [ROOT_SERIAL] * (root == "nvme") + [disk.serial for disk in wanted]
         lab = cls(Config(name, image_name, root, memory, str(uuid.uuid4()), wanted, order), files)
         ssh.make_keys(files, name)
@@ -99,21 +115,28 @@ class Lab:
         lab._save()
         return lab
 
-    def _refuse_other_options(self, image_name: str | None, disk_texts: list[str] | None, root: str | None,
-                              memory: int | None) -> None:
+    def _refuse_other_options(
+        self, image_name: str | None, disk_texts: list[str] | None, root: str | None, memory: int | None
+    ) -> None:
         wanted = None if disk_texts is None else disks.parse_disks(disk_texts)
         has = self.config
-        for what, found, want in (("image", has.image, image_name), ("disks", has.disks, wanted), ("root", has.root, root),
-                                  ("memory", has.memory, memory)):
+        for what, found, want in (
+            ("image", has.image, image_name),
+            ("disks", has.disks, wanted),
+            ("root", has.root, root),
+            ("memory", has.memory, memory),
+        ):
             if want is not None and want != found:
-                raise LabError(f"lab {has.name} exists with {what} {found}, not {want}; end it first: lab down {has.name}")
+                raise LabError(
+                    f"lab {has.name} exists with {what} {found}, not {want}; end it first: lab down {has.name}"
+                )
 
     def down(self, keep: bool = False) -> None:
         """End the lab: stop QEMU at once and remove the folder; with `keep` only power the guest off, cleanly."""
+        if keep:
+            self._power_off()
+            return
         with paths.lock(f"lab-{self.config.name}"):
-            if keep:
-                self._power_off()
-                return
             self.connection.close()
             process.kill(self.files.pid)
             shutil.rmtree(self.files.folder)
@@ -175,9 +198,13 @@ class Lab:
             now = time.monotonic()
             if not self.running:
                 raise LabError(f"QEMU of lab {self.config.name} ended while waiting for {what}{self._last_words()}")
+            if any(end in self.console(3) for end in _DEAD_ENDS):
+                raise LabError(f"lab {self.config.name} is stuck while waiting for {what}{self._last_words()}")
             if now - began > timeout:
-                raise LabError(f"lab {self.config.name}: waited {timeout:.0f} s for {what}, in vain; "
-                               f"look at the console, or raise LAB_BOOT_TIMEOUT{self._last_words()}")
+                raise LabError(
+                    f"lab {self.config.name}: waited {timeout:.0f} s for {what}, in vain; "
+                    f"look at the console, or raise LAB_BOOT_TIMEOUT{self._last_words()}"
+                )
             if now - reported > _REPORT:
                 reported = now
                 last = self.console(1).strip()
@@ -193,11 +220,15 @@ class Lab:
 
     # -- using -----------------------------------------------------------------------------------------------
 
-    def run(self, command: list[str], check: bool = True, input: str | None = None,
-            timeout: float | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, command: list[str], check: bool = True, input: str | None = None, timeout: float | None = None
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command in the guest as root; its words arrive exactly as given (for a shell: ["sh", "-c", …])."""
         self._require_running()
-        result = self.connection.run(command, stdin=input, timeout=timeout)
+        try:
+            result = self.connection.run(command, stdin=input, timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"lab {self.config.name}: not done within {timeout} s: {shlex.join(command)}") from error
         if check and result.returncode != 0:
             raise CommandFailed(self.config.name, shlex.join(command), result)
         return result
@@ -212,7 +243,9 @@ class Lab:
 
     def kernel_names(self) -> dict[str, str]:
         """Serial → kernel name (nvme0, …) of the NVMe controllers that the guest sees now."""
-        script = 'for c in /sys/class/nvme/nvme*; do [ -e "$c/serial" ] && echo "$(cat "$c/serial") ${c##*/}"; done; true'
+        script = (
+            'for c in /sys/class/nvme/nvme*; do [ -e "$c/serial" ] && echo "$(cat "$c/serial") ${c##*/}"; done; true'
+        )
         lines = self.run(["sh", "-c", script]).stdout.splitlines()
         return dict(sorted(line.split() for line in lines if len(line.split()) == 2))
 
@@ -275,8 +308,10 @@ class Lab:
             raise CommandFailed(self.config.name, "systemctl poweroff", result)
         self.connection.close()
         if not process.wait_gone(self.files.pid, _boot_timeout()):
-            raise LabError(f"lab {self.config.name} did not power off within {_boot_timeout():.0f} s; "
-                           f"see why on its console, or cut it: lab cut --off {self.config.name}{self._last_words()}")
+            raise LabError(
+                f"lab {self.config.name} did not power off within {_boot_timeout():.0f} s; "
+                f"see why on its console, or cut it: lab cut --off {self.config.name}{self._last_words()}"
+            )
 
     def renumber(self, serials: list[str] | None = None) -> dict[str, str]:
         """Shut down, and boot with the NVMe disks in another order (reversed by default); give the new names.
@@ -286,17 +321,23 @@ class Lab:
         self._require_running()
         wanted = serials or list(reversed(self.config.order))
         if sorted(wanted) != sorted(self.config.order):
-            raise LabError(f"order {' '.join(wanted)} does not name each disk once; wanted these: {' '.join(self.config.order)}")
+            raise LabError(
+                f"order {' '.join(wanted)} does not name each disk once; wanted these: {' '.join(self.config.order)}"
+            )
         before = self.kernel_names()
         self._power_off()
         self.config.order = wanted
         self._start()
         self.wait_settled()
         after = self.kernel_names()
-        moved = [f"{serial} {before[serial]}→{name}" for serial, name in after.items() if before.get(serial, name) != name]
+        moved = [
+            f"{serial} {before[serial]}→{name}" for serial, name in after.items() if before.get(serial, name) != name
+        ]
         if not moved:
-            raise LabError(f"lab {self.config.name}: every NVMe disk kept its kernel name in order {' '.join(wanted)}; "
-                           "give another order (within a NUMA node it is kept; the first disk's node comes first)")
+            raise LabError(
+                f"lab {self.config.name}: every NVMe disk kept its kernel name in order {' '.join(wanted)}; "
+                "give another order (within a NUMA node it is kept; the first disk's node comes first)"
+            )
         step("renumbered: " + ", ".join(moved))
         return after
 
@@ -358,32 +399,43 @@ class Lab:
         disk = disks.parse_disk(text)
         if any(other.serial == disk.serial for other in self.config.disks):
             raise LabError(f"lab {self.config.name} has a disk {disk.serial} already; give another serial")
+        port = self._spare_port(disk.numa) if self.running else None
         path = self.files.disk(disk.serial)
         if not path.exists():
             disks.create(disk, path)
         elif path.stat().st_size != disk.size:
-            raise LabError(f"detached disk {disk.serial} has {path.stat().st_size} bytes, not {disk.size}; give its own size")
-        if self.running:
-            port = self._spare_port(disk.numa)
+            raise LabError(
+                f"detached disk {disk.serial} has {path.stat().st_size} bytes, not {disk.size}; give its own size"
+            )
+        if port:
             node = qemu.nvme_id(disk.serial)
             with Qmp(self.files.qmp) as qmp:
                 qmp.execute("blockdev-add", **qemu.blockdev(node, path, "raw"))
-                qmp.execute("device_add", driver="nvme", id=node, bus=port, drive=node, serial=disk.serial)
+                try:
+                    qmp.execute("device_add", driver="nvme", id=node, bus=port, drive=node, serial=disk.serial)
+                except LabError:
+                    qmp.execute("blockdev-del", **{"node-name": node})
+                    raise
             self.config.hotplugged[disk.serial] = port
         self.config.disks.append(disk)
         self.config.order.append(disk.serial)
         self._save()
-        if self.running and wait:
-            self._wait(f"the guest to see {disk.serial}", lambda: disk.serial in self.kernel_names(), _HOTPLUG_TIMEOUT)
+        if port and wait:
+            self._wait(f"the guest to see {disk.serial}", lambda: self._sees(disk.serial), _HOTPLUG_TIMEOUT)
         step(f"lab {self.config.name}: {disk.serial} attached")
+
+    def _sees(self, serial: str) -> bool:
+        return self.connection.run(["sh", "-c", f"grep -qw {serial} /sys/class/nvme/*/serial"]).returncode == 0
 
     def _spare_port(self, numa: int) -> str:
         used = self.config.hotplugged.values()
         for port in qemu.spare_ports(numa):
             if port not in used:
                 return port
-        raise LabError(f"all {qemu.SPARE_PORTS} hot-plug ports of NUMA node {numa} are taken; detach a disk, or boot anew "
-                       f"(plugged-in disks then get ports of their own): lab down --keep and lab up {self.config.name}")
+        raise LabError(
+            f"all {qemu.SPARE_PORTS} hot-plug ports of NUMA node {numa} are taken; detach a disk, or boot anew "
+            f"(plugged-in disks then get ports of their own): lab down --keep and lab up {self.config.name}"
+        )
 
     def detach(self, serial: str) -> None:
         """Unplug a disk, in use or not. Its file stays, for a later attach."""
@@ -393,8 +445,10 @@ class Lab:
             with Qmp(self.files.qmp) as qmp:
                 qmp.execute("device_del", id=node)
                 if not qmp.wait_event("DEVICE_DELETED", node, _HOTPLUG_TIMEOUT):
-                    raise LabError(f"the guest did not release {serial} within {_HOTPLUG_TIMEOUT:.0f} s; "
-                                   f"is it still booting?{self._last_words()}")
+                    raise LabError(
+                        f"the guest did not release {serial} within {_HOTPLUG_TIMEOUT:.0f} s; "
+                        f"is it still booting?{self._last_words()}"
+                    )
                 qmp.execute("blockdev-del", **{"node-name": node})
             self.config.hotplugged.pop(serial, None)
         self.config.disks.remove(disk)

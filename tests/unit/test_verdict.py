@@ -41,7 +41,10 @@ def test_a_blank_disk_is_usable_and_nothing_speaks_against_it() -> None:
 HARDWARE: list[tuple[dict[str, t.Any], str]] = [
     ({"type": "rom", "held": None}, "is of type rom, not a whole disk or a partition"),
     ({"type": "lvm", "held": None}, "is of type lvm, not a whole disk or a partition"),
-    ({"virtual": True, "held": None}, "is a virtual device with no hardware of its own (zvol, network, RAM or stacked)"),
+    (
+        {"virtual": True, "held": None},
+        "is a virtual device with no hardware of its own (zvol, network, RAM or stacked)",
+    ),
     ({"transport": "usb"}, "is reached over usb: swap needs a local disk"),
     ({"transport": "iscsi"}, "is reached over iscsi: swap needs a local disk"),
     ({"transport": "fc"}, "is reached over fc: swap needs a local disk"),
