@@ -229,7 +229,7 @@ def kernel_name(host: Host, path: str) -> str:
 def _mounts(host: Host) -> list[dict[str, str]]:
     mounts = []
     for line in (host.read("/proc/self/mountinfo") or "").splitlines():
-        left, _, right = line.partition(" - ")
+        left, _dummy, right = line.partition(" - ")
         fields, rest = left.split(), right.split()
         if len(fields) > 4 and len(rest) > 1:
             mounts.append({"number": fields[2], "target": _unescape(fields[4]), "source": _unescape(rest[1])})

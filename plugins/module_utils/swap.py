@@ -360,7 +360,7 @@ def _systemd_state(host: Host, names: list[str]) -> dict[str, dict[str, str]]:
 def _meminfo(host: Host) -> dict[str, int]:
     values = {"MemTotal": 0, "MemAvailable": 0}
     for line in (host.read("/proc/meminfo") or "").splitlines():
-        key, _, value = line.partition(":")
+        key, _dummy, value = line.partition(":")
         if key in values:
             values[key] = int(value.split()[0]) * 1024
     return values

@@ -60,7 +60,7 @@ def parse_disk(text: str) -> Disk:
         )
     numa, content = "0", "blank"
     for option in rest[1:]:
-        key, _, value = option.partition("=")
+        key, _dummy, value = option.partition("=")
         if key == "numa":
             numa = value
         elif key == "content":

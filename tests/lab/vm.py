@@ -162,7 +162,7 @@ class Lab:
         source = image.under(self.files.root)
         self.config.accel = accel.choose()
         self.config.hotplugged = {}
-        for _ in range(_PORT_TRIES):
+        for _dummy in range(_PORT_TRIES):
             self.config.port = _free_port(self.config.port)
             self._save()
             command = qemu.command(self.config, source, self.files)

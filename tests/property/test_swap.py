@@ -285,9 +285,9 @@ def wishes(draw: st.DrawFn, world: World) -> Wish:
         targets = {entry["name"] for entry in chosen}
     else:
         patterns = draw(st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2, unique_by=id))
-        select = {key: value for pattern, _ in patterns for key, value in pattern.items()}
+        select = {key: value for pattern, dummy in patterns for key, value in pattern.items()}
         whole = [entry for entry in entries if entry["type"] == "disk"]
-        targets = {entry["name"] for entry in whole if all(fits(entry) for _, fits in patterns)}
+        targets = {entry["name"] for entry in whole if all(fits(entry) for dummy, fits in patterns)}
     options = wanted(
         select,
         count=None if pick.by_name else pick.count,

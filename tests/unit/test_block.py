@@ -381,9 +381,9 @@ def test_content_that_cannot_be_read(tmp_path: Path) -> None:
 def test_samples_lie_on_the_device(size: int) -> None:
     places = block.sample_places(size)
     assert all(offset >= 0 and length >= 0 and offset + length <= size for offset, length in places)
-    assert min(offset for offset, _ in places) == 0
+    assert min(offset for offset, dummy in places) == 0
     assert max(offset + length for offset, length in places) == size
-    assert sum(length for _, length in places) <= 3 * 1024**2
+    assert sum(length for dummy, length in places) <= 3 * 1024**2
 
 
 def test_held_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_options_are_checked_as_in_the_modules(tmp_path: Path) -> None:
         slices=[{"properties": {}}, {"name": "system.slice", "latency_targets": [{"path": "/"}]}],
     )
     found = [(problem["subject"], problem["found"]) for problem in result["problems"]]
-    assert [subject for subject, _ in found] == ["swap", "slice", "system.slice"]
+    assert [subject for subject, dummy in found] == ["swap", "slice", "system.slice"]
     assert "wipes" in found[0][1]
     assert "name" in found[1][1]
     assert "target" in found[2][1]

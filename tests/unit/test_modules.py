@@ -123,7 +123,7 @@ CHANGES: list[tuple[types.ModuleType, Data, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("module", "options", "key"), CHANGES, ids=[key for _, _, key in CHANGES])
+@pytest.mark.parametrize(("module", "options", "key"), CHANGES, ids=[key for dummy, dummy, key in CHANGES])
 def test_check_mode_predicts_and_writes_nothing(
     capsys: Capture, root: Path, module: types.ModuleType, options: Data, key: str
 ) -> None:
@@ -150,7 +150,7 @@ FAILURES: list[tuple[types.ModuleType, Data, str]] = [
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-@pytest.mark.parametrize(("module", "options", "found"), FAILURES, ids=[found for _, _, found in FAILURES])
+@pytest.mark.parametrize(("module", "options", "found"), FAILURES, ids=[found for dummy, dummy, found in FAILURES])
 def test_a_refusal_changes_nothing_and_says_why(
     capsys: Capture, root: Path, module: types.ModuleType, options: Data, found: str, check_mode: bool
 ) -> None:

@@ -236,9 +236,9 @@ def test_what_devices_carry() -> None:
     host["devices"][3] |= {"signatures": [], "mounts": [], "partition_table": "gpt", "partitions": ["vda1", "vda2"]}
     rows = [row["Carries"].split("\n") for row in page(lab=host).devices]
     assert rows == [
-        ["swap “hostprep”", "active swap"],
+        ['swap "hostprep"', "active swap"],
         ["nothing"],
-        ["ext4 “</td><td>pwn”", 'mounted at /mnt/<b>& "x"'],
+        ['ext4 "</td><td>pwn"', 'mounted at /mnt/<b>& "x"'],
         ["gpt", "partitions vda1, vda2"],
     ]
 
@@ -380,7 +380,7 @@ def test_no_text_of_a_host_becomes_markup(name: str) -> None:
 def test_the_page_stands_alone() -> None:
     seen = page(a=result("sane"), b=result("problems"))
     assert re.findall(r"https?://|\bsrc\s*=|url\(|@import|<script|<link", seen.html) == []
-    ids = [attributes["id"] for _, attributes in seen.elements if "id" in attributes]
+    ids = [attributes["id"] for dummy, attributes in seen.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in seen.elements:
         for name, text in attributes.items():
@@ -394,7 +394,7 @@ def test_the_page_stands_alone() -> None:
 def test_the_page_forbids_what_it_does_not_need() -> None:
     policies = [
         attributes["content"]
-        for _, attributes in page(a=result("sane")).elements
+        for dummy, attributes in page(a=result("sane")).elements
         if attributes.get("http-equiv") == "Content-Security-Policy"
     ]
     assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
@@ -427,8 +427,8 @@ def test_everything_drawn_lies_inside_its_box() -> None:
             assert int(text.get("y", "")) < height
             if text.get("class") == "value":
                 assert int(text.get("x", "")) + 6.7 * len(text.text or "") < width
-        for bar in drawing.iter("rect"):
-            assert float(bar.get("x", "")) + float(bar.get("width", "")) <= width
+        for rect in drawing.iter("rect"):
+            assert float(rect.get("x", "")) + float(rect.get("width", "")) <= width
 
 
 def test_nodes_without_cpus_or_memory() -> None:
@@ -448,7 +448,7 @@ def test_hugepages() -> None:
     assert f"128 {TIMES} 2 MiB, 96 free" in seen
     assert f"1 {TIMES} 64 KiB, ? free" in seen
     bars = [
-        [float(bar.get("width", "")) for bar in drawing.iter("rect")]
+        [float(rect.get("width", "")) for rect in drawing.iter("rect")]
         for drawing in page(lab={**result("sane"), "numa": topology}).drawings
     ]
     track = bars[0][0]

@@ -189,7 +189,7 @@ REFUSALS: list[tuple[dict[str, t.Any], str]] = [
 
 
 @pytest.mark.parametrize("wipe", [False, True])
-@pytest.mark.parametrize(("facts", "reason"), REFUSALS, ids=[reason for _, reason in REFUSALS])
+@pytest.mark.parametrize(("facts", "reason"), REFUSALS, ids=[reason for dummy, reason in REFUSALS])
 def test_a_device_that_cannot_be_had_even_with_consent(facts: dict[str, t.Any], reason: str, wipe: bool) -> None:
     problem = refused(host(device(**facts)), wanted(wipe=wipe))
     assert problem.found.startswith("/dev/disk/by-id/nvme-nvme.1b36-SWAP0001 (nvme0n1, serial SWAP0001, 1 GiB) ")

@@ -67,7 +67,7 @@ HARDWARE: list[tuple[dict[str, t.Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("facts", "reason"), HARDWARE, ids=[reason for _, reason in HARDWARE])
+@pytest.mark.parametrize(("facts", "reason"), HARDWARE, ids=[reason for dummy, reason in HARDWARE])
 def test_what_no_consent_overrides(facts: dict[str, t.Any], reason: str) -> None:
     found = verdict("nvme0n1", device(**facts))
     assert [entry.text for entry in found.reasons] == [reason]

@@ -73,8 +73,8 @@ def test_preflight_reports_all_problems_at_once_and_changes_nothing(lab, prepare
 
 def test_site_takes_the_blank_devices_and_no_other(lab, prepared):
     """A pattern that matches every disk: 28 of them are passed over, the blank ones of any size are taken."""
-    blank = {serial for serial, _ in layouts.BLANK}
-    status, results, _ = driver.playbook(
+    blank = {serial for serial, size in layouts.BLANK}
+    status, results, _stats = driver.playbook(
         lab,
         driver.ROOT / "playbooks/site.yml",
         variables={"nvme_swap_select": {"transport": "nvme"}, "nvme_swap_count": len(blank)},

@@ -63,7 +63,7 @@ def test_a_run_that_is_cut_off_anywhere_is_finished_by_the_next(lab):
         assert lab.hash(["DATA0001", "DATA0002"]) == data
     assert cuts >= 4, "the moments are too close together to prove anything"
 
-    status, results, _ = driver.playbook(lab, SITE, variables=WANTED)
+    status, results, stats = driver.playbook(lab, SITE, variables=WANTED)
     assert status == 0, results
     assert active(lab) == {"SWAP0001": 100, "SWAP0002": 100}
     assert lab.run(["find", "/etc", "-name", "*.hostprep-new"]).stdout == "", "a half-written file stayed behind"

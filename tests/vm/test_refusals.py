@@ -35,7 +35,7 @@ SLICE = [
 
 def refused(lab, module, cases):
     disks = lab.hash()
-    results = driver.tasks(lab, *({f"virt.hostprep.{module}": arguments} for arguments, _ in cases))
+    results = driver.tasks(lab, *({f"virt.hostprep.{module}": arguments} for arguments, words in cases))
     for (arguments, words), result in zip(cases, results, strict=True):
         assert result.get("failed"), arguments
         assert [word for word in words if word not in result["msg"]] == [], result["msg"]

@@ -14,26 +14,26 @@ TWO = {"select": {"serial": ["SWAP0001", "SWAP0002"]}, "priority": 42}
 def test_create_change_grow_remove(lab):
     data = lab.hash(["DATA0001", "DATA0002"])
 
-    _, create, _, _ = driver.matrix(lab, "swap_device", ONE)
+    create = driver.matrix(lab, "swap_device", ONE)
     assert create["changed"] and active(lab) == {"SWAP0001": 100}
     uuid = create["swap"]["areas"][0]["uuid"]
 
-    _, change, _, _ = driver.matrix(lab, "swap_device", {**ONE, "priority": 42})
+    change = driver.matrix(lab, "swap_device", {**ONE, "priority": 42})
     assert change["changed"] and active(lab) == {"SWAP0001": 42}
     assert change["swap"]["areas"][0]["uuid"] == uuid, "a change of priority formats nothing"
 
-    _, discard, _, _ = driver.matrix(lab, "swap_device", {**ONE, "priority": 42, "discard": "once"})
+    discard = driver.matrix(lab, "swap_device", {**ONE, "priority": 42, "discard": "once"})
     assert discard["changed"] and active(lab) == {"SWAP0001": 42}
 
-    _, grow, _, _ = driver.matrix(lab, "swap_device", {**TWO, "discard": "once"})
+    grow = driver.matrix(lab, "swap_device", {**TWO, "discard": "once"})
     assert grow["changed"] and active(lab) == {"SWAP0001": 42, "SWAP0002": 42}
     assert not any("SWAP0001" in action["reason"] for action in grow["actions"]), "the first one is left alone"
 
-    _, relabel, _, _ = driver.matrix(lab, "swap_device", {**TWO, "discard": "once", "label": "dense"})
+    relabel = driver.matrix(lab, "swap_device", {**TWO, "discard": "once", "label": "dense"})
     assert relabel["changed"] and {area["label"] for area in relabel["swap"]["areas"]} == {"dense"}
 
     gone = {"select": {"serial": ["SWAP0001"]}, "state": "absent", "label": "dense"}
-    _, remove, _, _ = driver.matrix(lab, "swap_device", gone)
+    remove = driver.matrix(lab, "swap_device", gone)
     assert remove["changed"] and active(lab) == {"SWAP0002": 42}
 
     driver.matrix(lab, "swap_device", {"state": "absent", "label": "dense", "wipe": False})
