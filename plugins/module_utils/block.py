@@ -315,7 +315,10 @@ def _content(path: str, size: int) -> str:
         with open(path, "rb", buffering=0) as stream:
             for offset, length in sample_places(size):
                 stream.seek(offset)
-                if stream.read(length).strip(b"\0"):
+                content = stream.read(length)
+                if len(content) < length:
+                    return "unreadable"
+                if content.strip(b"\0"):
                     return "data"
     except OSError:
         return "unreadable"

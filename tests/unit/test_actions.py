@@ -136,7 +136,33 @@ def test_a_new_file_in_new_folders(tmp_path: Path) -> None:
     run(write(path))
     assert path.read_text() == "new\n"
     assert path.stat().st_mode & 0o7777 == 0o644
+    assert path.parent.stat().st_mode & 0o7777 == 0o755
     assert os.listdir(path.parent) == ["90.conf"]
+
+
+def test_the_new_text_is_on_the_disk_before_it_takes_the_place_of_the_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old\n")
+    seen: list[str] = []
+    sync, replace = os.fsync, os.replace
+
+    def record_sync(descriptor: int) -> None:
+        target = os.readlink(f"/proc/self/fd/{descriptor}")
+        seen.append("folder" if target == str(tmp_path) else Path(target).read_text())
+        sync(descriptor)
+
+    def record_replace(new: str, old: str) -> None:
+        seen.append("replace")
+        replace(new, old)
+
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(os, "replace", record_replace)
+    run(write(path))
+    assert seen == ["new\n", "replace", "folder"]
+    remove(path)
+    assert seen[3:] == ["folder"]
 
 
 def test_an_older_file_is_replaced_as_a_whole_and_keeps_its_mode_and_owner(tmp_path: Path) -> None:
@@ -180,6 +206,7 @@ def test_a_link_in_place_of_what_was_left_behind_is_not_followed(tmp_path: Path)
 
 def test_bytes_that_are_no_text_survive(tmp_path: Path) -> None:
     path = tmp_path / "file"
+    assert run(write(path)).contexts == []
     run(write(path, b"\xff\xfe".decode(errors="surrogateescape")))
     assert path.read_bytes() == b"\xff\xfe"
 

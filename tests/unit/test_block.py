@@ -375,6 +375,9 @@ def test_content_is_read_at_both_ends_and_in_between(tmp_path: Path) -> None:
 
 def test_content_that_cannot_be_read(tmp_path: Path) -> None:
     assert block._content(str(tmp_path / "gone"), 1024) == "unreadable"
+    (tmp_path / "short").write_bytes(b"\0" * 4096)
+    assert block._content(str(tmp_path / "short"), 4096) == "zero"
+    assert block._content(str(tmp_path / "short"), 8192) == "unreadable"
 
 
 @pytest.mark.parametrize("size", [0, 512, 4096, 2 * 1024**2, 2 * 1024**2 + 512, 3 * 1024**2, 10**9, 4 * 10**12])

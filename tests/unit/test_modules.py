@@ -95,7 +95,8 @@ def assert_documented(module: types.ModuleType, result: Data) -> None:
 
 def assert_keys(value: t.Any, entry: Data, path: str) -> None:
     kinds: dict[str, t.Any] = {"dict": dict, "list": list, "int": int, "str": str, "bool": bool}
-    assert value is None or type(value) is kinds[entry["type"]], path
+    assert value is None or isinstance(value, kinds[entry["type"]]), path
+    assert isinstance(value, bool) == (entry["type"] == "bool") or value is None, path  # a bool is an int, too
     if entry["type"] == "list":
         for item in value or []:
             assert_keys(item, {**entry, "type": entry["elements"]}, path)
@@ -123,7 +124,7 @@ CHANGES: list[tuple[types.ModuleType, Data, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("module", "options", "key"), CHANGES, ids=[key for dummy, dummy, key in CHANGES])
+@pytest.mark.parametrize(("module", "options", "key"), CHANGES, ids=[case[2] for case in CHANGES])
 def test_check_mode_predicts_and_writes_nothing(
     capsys: Capture, root: Path, module: types.ModuleType, options: Data, key: str
 ) -> None:
@@ -133,7 +134,8 @@ def test_check_mode_predicts_and_writes_nothing(
     assert result["changed"] is True
     assert result["actions"]
     assert all(entry["reason"] for entry in result["actions"])
-    assert result["diff"]
+    files = {entry["write"] for entry in result["actions"] if "write" in entry}
+    assert {entry["after_header"] for entry in result["diff"]} == {"state", *files}
     assert result["checks"]
     assert key in result
     assert_documented(module, result)
@@ -150,7 +152,7 @@ FAILURES: list[tuple[types.ModuleType, Data, str]] = [
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-@pytest.mark.parametrize(("module", "options", "found"), FAILURES, ids=[found for dummy, dummy, found in FAILURES])
+@pytest.mark.parametrize(("module", "options", "found"), FAILURES, ids=[case[2] for case in FAILURES])
 def test_a_refusal_changes_nothing_and_says_why(
     capsys: Capture, root: Path, module: types.ModuleType, options: Data, found: str, check_mode: bool
 ) -> None:

@@ -127,8 +127,9 @@ def test_an_unknown_node_is_no_node() -> None:
     assert selection.matching(select(numa_node=-1), devices) == []
 
 
-def test_node_zero_counts_as_a_criterion() -> None:
+def test_node_zero_counts_as_a_criterion_and_nothing_does_not() -> None:
     assert selection.given(select(numa_node=0)) == {"numa_node": 0}
+    assert selection.given(select(serial=[], model="", min_size=None)) == {}
 
 
 def test_a_model_that_is_not_known_matches_only_everything() -> None:

@@ -397,6 +397,14 @@ def test_another_disk_is_added_although_a_run_was_cut_off() -> None:
     assert planned(done, FALL_BACK).actions == ()
 
 
+def test_a_disk_less_and_a_link_that_is_gone_are_seen_although_all_is_live() -> None:
+    seen = applied(FALL_BACK, observed(latency=False))
+    fewer = wanted({"MemorySwapMax": 0}, latency={"/": "5ms"}, latency_fallback="weight")
+    assert programs(planned(seen, fewer))[-3:] == ["WriteFile", "systemctl enable", "systemctl restart"]
+    seen["io_cost_enabled"] = False
+    assert programs(planned(seen, FALL_BACK)) == ["systemctl enable", "systemctl restart"]
+
+
 def test_io_cost_goes_with_the_limits() -> None:
     done = applied(FALL_BACK, observed(latency=False))
     gone = simulate_all(planned(done, wanted(state="absent")).actions, done)

@@ -140,6 +140,17 @@ def test_no_matching_device_lists_what_there_is() -> None:
     assert problem.wanted == "exactly 1 that is empty or ours"
 
 
+def test_a_host_without_disks() -> None:
+    assert refused(host(), wanted({"min_size": "4T"})).found.endswith("this host has no disks")
+
+
+def test_only_real_disks_are_listed() -> None:
+    disk = device()
+    problem = refused(host(disk, partition(disk, 1), device("zram0", None, virtual=True)), wanted({"min_size": "4T"}))
+    assert problem.found.count("does not match") == 1
+    assert "zram0" not in problem.found
+
+
 def test_a_pattern_that_finds_only_what_is_refused_says_why() -> None:
     full = holding(device(SECOND, "DATA0001"), signature("ext4", label="data"))
     problem = refused(host(full), wanted({"min_size": "1G"}))
@@ -300,6 +311,14 @@ def test_discard_of_a_declared_area_is_handed_to_swapon() -> None:
     assert plan.actions[0].describe()["command"] == ["swapon", "--priority", "100", "--discard=once", "/dev/nvme0n1"]
 
 
+def test_a_declared_area_that_runs_as_asked_is_left_alone() -> None:
+    disk = active(formatted(device()))
+    files = {"/etc/fstab": f"UUID={uuid_of(disk)} none swap pri=100,discard=once"}
+    plan = planned(host(disk, files=files), wanted(discard="once"))
+    assert plan.actions == ()
+    assert plan.before == plan.after
+
+
 @pytest.mark.parametrize("options", ["sw", "pri=5", "pri=100,discard", "pri=100,discard=pages"])
 def test_fstab_that_says_otherwise_is_named_with_its_line(options: str) -> None:
     problem = refused(declared(f"# other\nUUID none swap {options}"), wanted())
@@ -426,6 +445,21 @@ def test_a_disk_that_came_back_blank_gets_its_old_area() -> None:
     assert steps(planned(host(disk, files=unit_files(disk)), wanted())) == ["mkswap /dev/nvme0n1", "systemctl start"]
 
 
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "discard none, active with priority 100, not at boot"),
+        (unit_files(formatted(device())), "discard none, active with priority 100, at boot"),
+        (unit_files(formatted(device()), discard="once"), "discard once, active with priority 100, at boot"),
+        (unit_files(formatted(device()), enabled=False), "discard none, active with priority 100, not at boot"),
+    ],
+)
+def test_what_was_before_in_words(files: dict[str, str], words: str) -> None:
+    disk = active(formatted(device()))
+    (before,) = planned(host(disk, files=files), wanted(priority=5)).before
+    assert before.endswith(f"label hostprep, {words}")
+
+
 def test_a_change_of_priority() -> None:
     disk = active(formatted(device()), 100)
     plan = planned(host(disk, files=unit_files(disk)), wanted(priority=7))
@@ -524,8 +558,11 @@ def test_an_area_in_heavy_use_stays_ours_whatever_lies_in_it() -> None:
 # --- wiping -------------------------------------------------------------------------------------------------------
 
 
-def test_consent_wipes_then_formats() -> None:
-    plan = planned(host(holding(device(), signature("ext4"))), wanted(wipe=True))
+@pytest.mark.parametrize("key", ["serial", "wwid", "by_id"])
+def test_consent_wipes_then_formats(key: str) -> None:
+    disk = holding(device(), signature("ext4"))
+    name = disk["links"]["by_id"][0] if key == "by_id" else disk[key]
+    plan = planned(host(disk), wanted({key: [name]}, wipe=True))
     assert steps(plan)[:3] == ["wipefs /dev/nvme0n1", "udevadm settle", "mkswap /dev/nvme0n1"]
 
 
@@ -661,7 +698,9 @@ def test_partitions_of_one_disk_have_areas_of_their_own() -> None:
 
 def test_devices_without_any_id_are_told_apart_by_their_place() -> None:
     bare = [device(name, None, wwid=None) for name in ("vda", "vdb")]
-    assert len({areas.area_uuid(entry) for entry in bare}) == 2
+    moved = device("vda", None, wwid=None, links={"by_path": ["pci-elsewhere"]})
+    unnamed = [device(name, None, wwid=None, links={"by_path": []}) for name in ("vda", "vdb")]
+    assert len({areas.area_uuid(entry) for entry in [*bare, moved, *unnamed]}) == 5
 
 
 # --- observing ----------------------------------------------------------------------------------------------------
