@@ -27,12 +27,13 @@ _POLL = 0.5  # seconds between two looks at something that cannot be waited for
 _REPORT = 10.0  # seconds between two progress lines of one wait
 _HOTPLUG_TIMEOUT = 60.0
 _PORT_TRIES = 5
+_POWER_ON = "--- lab: power on ---"  # written into the console's log, which goes on over all boots
 # What the console ends with when a boot can go no further.
 _DEAD_ENDS = ("(initramfs)", "end Kernel panic", "You are in emergency mode")
 
 
 def _boot_timeout() -> float:
-    return float(os.environ.get("LAB_BOOT_TIMEOUT", "300"))
+    return float(os.environ.get("LAB_BOOT_TIMEOUT", "600"))
 
 
 class Lab:
@@ -168,6 +169,8 @@ class Lab:
             command = qemu.command(self.config, source, self.files)
             command[0] = tool(command[0])
             self.files.qmp.unlink(missing_ok=True)
+            with open(self.files.console, "a", encoding="utf-8") as log:
+                log.write(f"\n{_POWER_ON}\n")
             started = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
             if started.returncode == 0:
                 step(f"QEMU started ({self.config.accel}), SSH on 127.0.0.1:{self.config.port}")
@@ -198,7 +201,8 @@ class Lab:
             now = time.monotonic()
             if not self.running:
                 raise LabError(f"QEMU of lab {self.config.name} ended while waiting for {what}{self._last_words()}")
-            if any(end in self.console(3) for end in _DEAD_ENDS):
+            last_lines = self.console(3).rpartition(_POWER_ON)[2]
+            if any(end in last_lines for end in _DEAD_ENDS):
                 raise LabError(f"lab {self.config.name} is stuck while waiting for {what}{self._last_words()}")
             if now - began > timeout:
                 raise LabError(

@@ -29,7 +29,8 @@ MOMENTS = [
 
 def reached(lab, moment):
     if moment == "MKSWAP":
-        return b"SWAPSPACE2" in lab.files.disk("SWAP0001").open("rb").read(4096)
+        with lab.files.disk("SWAP0001").open("rb") as disk:
+            return b"SWAPSPACE2" in disk.read(4096)
     return lab.run(["sh", "-c", moment], check=False).returncode == 0
 
 
