@@ -129,7 +129,11 @@ def test_an_unknown_system(tmp_path: Path) -> None:
     "path",
     [
         "usr/lib/systemd/system/kubelet.service",
+        "lib/systemd/system/kubelet.service",
+        "etc/systemd/system/k3s.service",
         "etc/systemd/system/k3s-agent.service",
+        "usr/local/lib/systemd/system/rke2-agent.service",
+        "etc/systemd/system/k0sworker.service",
         "etc/systemd/system/snap.microk8s.daemon-kubelite.service",
         "usr/local/lib/systemd/system/rke2-server.service",
     ],

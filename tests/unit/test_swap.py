@@ -672,7 +672,12 @@ def test_the_checks_of_a_removal() -> None:
     disk = active(formatted(device()))
     (check,) = planned(host(disk, files=unit_files(disk)), wanted(state="absent")).checks
     assert (check.wanted, check.found, check.ok) == ("not active, not at boot", "active, at boot", False)
-    (check,) = planned(host(formatted(device())), wanted(state="absent")).checks
+    (check,) = planned(host(disk), wanted(state="absent")).checks
+    assert (check.found, check.ok) == ("active, not at boot", False)
+    off = formatted(device())
+    (check,) = planned(host(off, files=unit_files(off)), wanted(state="absent")).checks
+    assert (check.found, check.ok) == ("not active, at boot", False)
+    (check,) = planned(host(off), wanted(state="absent")).checks
     assert check.ok
 
 

@@ -43,6 +43,18 @@ def test_without_discard_there_are_no_options() -> None:
     assert "Options" not in units.parse_unit(units.swap_unit("ab", None, None, 0, "none"))
 
 
+def test_a_device_without_ids() -> None:
+    text = units.swap_unit("ab", None, None, 0, "none")
+    assert "None" not in text
+    assert "Description=Dedicated swap on a device without serial\n" in text
+    assert units.parse_unit(text)["X-HostprepWwid"] == ""
+
+
+def test_the_lines_of_a_unit() -> None:
+    text = "# What=1\n#What=2\n;What=3\n[Swap]\nWhat\nPriority = 4\nPriority=5=6\n"
+    assert units.parse_unit(text) == {"Priority": "5=6"}
+
+
 def test_our_units_are_known_by_their_mark() -> None:
     disk = formatted(device())
     files = unit_files(disk)
@@ -55,6 +67,12 @@ def test_our_units_are_known_by_their_mark() -> None:
     assert found[uuid_of(disk)]["name"] == name.rsplit("/", 1)[1]
     assert found[uuid_of(disk)]["enabled"]
     assert found[uuid_of(disk)]["drop_in"] == units.device_drop_in()
+
+
+def test_a_unit_whose_drop_in_is_gone() -> None:
+    disk = formatted(device())
+    files = {path: text for path, text in unit_files(disk).items() if not path.endswith(".conf")}
+    assert units.read_own_swap_units(FileHost(files))[uuid_of(disk)]["drop_in"] == ""
 
 
 @pytest.mark.parametrize("missing", ["swap.target.wants", "device.wants"])
@@ -70,9 +88,11 @@ UUID=1-2 / ext4 defaults 0 1
 UUID=3-4 none swap sw 0 0
 LABEL=a#b swap swap sw,pri=5,discard=once 0 0
    # PARTUUID=no none swap sw
+#UUID=no none swap sw
 /dev/vdb1 none swap discard
 PARTLABEL="swap" none swap nofail,discard,pri=-1
 /swap.img none swap
+PARTUUID=5-6 none swap sw
 tmpfs /tmp tmpfs
 """
 
@@ -82,9 +102,10 @@ def test_swap_in_fstab() -> None:
     assert [(entry["where"], entry["path"], entry["priority"], entry["discard"]) for entry in found] == [
         ("/etc/fstab:3", "/dev/disk/by-uuid/3-4", None, "none"),
         ("/etc/fstab:4", "/dev/disk/by-label/a#b", 5, "once"),
-        ("/etc/fstab:6", "/dev/vdb1", None, "both"),
-        ("/etc/fstab:7", "/dev/disk/by-partlabel/swap", -1, "both"),
-        ("/etc/fstab:8", "", None, "none"),
+        ("/etc/fstab:7", "/dev/vdb1", None, "both"),
+        ("/etc/fstab:8", "/dev/disk/by-partlabel/swap", -1, "both"),
+        ("/etc/fstab:9", "", None, "none"),
+        ("/etc/fstab:10", "/dev/disk/by-partuuid/5-6", None, "none"),
     ]
 
 
@@ -115,6 +136,18 @@ def test_swap_of_generators_and_of_other_units() -> None:
         ("/run/systemd/generator.late/dev-gpt.swap", "/dev/disk/by-partuuid/1", 3, "none"),
         ("/usr/lib/systemd/system/dev-zram0.swap", "/dev/zram0", None, "none"),
     ]
+
+
+@pytest.mark.parametrize(
+    "directory",
+    [
+        *("/etc/systemd/system", "/run/systemd/system", "/usr/local/lib/systemd/system", "/usr/lib/systemd/system"),
+        *("/run/systemd/generator.early", "/run/systemd/generator", "/run/systemd/generator.late"),
+    ],
+)
+def test_units_of_others_are_looked_for_wherever_systemd_does(directory: str) -> None:
+    (found,) = units.read_foreign_swaps(FileHost({f"{directory}/dev-vdb.swap": "[Swap]\nWhat=/dev/vdb\n"}))
+    assert (found["where"], found["path"]) == (f"{directory}/dev-vdb.swap", "/dev/vdb")
 
 
 def test_masked_units() -> None:
