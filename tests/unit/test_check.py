@@ -146,8 +146,9 @@ def test_a_kubelet_is_found_by_its_unit(tmp_path: Path, path: str) -> None:
     assert problem["found"] == f"a kubelet on this host (/{path})"
 
 
-def test_a_kubelet_is_found_by_its_process(tmp_path: Path) -> None:
-    result = run(tmp_path, files(**{"proc/77/comm": "kubelet\n", "proc/78/comm": "bash\n"}))
+@pytest.mark.parametrize("name", ["kubelet", "kubelite"])
+def test_a_kubelet_is_found_by_its_process(tmp_path: Path, name: str) -> None:
+    result = run(tmp_path, files(**{"proc/77/comm": f"{name}\n", "proc/78/comm": "bash\n"}))
     assert result["problems"][0]["found"] == "a kubelet on this host (process 77)"
 
 

@@ -100,7 +100,7 @@ def assert_keys(value: t.Any, entry: Data, path: str) -> None:
     if entry["type"] == "list":
         for item in value or []:
             assert_keys(item, {**entry, "type": entry["elements"]}, path)
-    elif entry["type"] == "dict" and "contains" in entry and path.rpartition(".")[2] not in FREE_KEYS:
+    elif isinstance(value, dict) and "contains" in entry and path.rpartition(".")[2] not in FREE_KEYS:
         assert set(value) == set(entry["contains"]), path
         for key, item in value.items():
             assert_keys(item, entry["contains"][key], f"{path}.{key}")

@@ -64,6 +64,10 @@ def test_what_is_no_slice_at_all(name: str) -> None:
     assert refused(observed(), wanted(name=name)).found.startswith(f"no slice {name!r}")
 
 
+def test_a_slice_without_a_unit_file_is_a_slice() -> None:
+    assert planned(observed(unit={"FragmentPath": ""}), wanted({"MemorySwapMax": 0})).actions
+
+
 def test_a_slice_that_does_not_run_proves_nothing() -> None:
     problem = refused(observed(exists=False), wanted({"MemorySwapMax": 0}))
     assert "is not running" in problem.found
@@ -253,6 +257,14 @@ def test_a_value_that_somebody_changed_below_systemd_is_put_back() -> None:
     assert planned(simulate_all(plan.actions, done), options).actions == ()
 
 
+def test_only_what_was_changed_is_put_back_and_only_where_there_is_a_file() -> None:
+    options = wanted({"MemorySwapMax": 0, "MemoryLow": "1G", "CPUWeight": 5}, latency={"/": "5ms"})
+    done = applied(options)
+    done["files"].update({"memory.swap.max": "max", "cpu.weight": None})
+    writes = [action for action in planned(done, options).actions if isinstance(action, WriteKernel)]
+    assert [action.path for action in writes] == [f"/sys/fs/cgroup/{NAME}/memory.swap.max"]
+
+
 @pytest.mark.parametrize("damage", ["not loaded", "changed on disk"])
 def test_a_drop_in_that_systemd_has_not_read(damage: str) -> None:
     done = applied(wanted({"MemorySwapMax": 0}))
@@ -275,6 +287,14 @@ def test_removal_lifts_the_limits_and_a_second_one_does_nothing() -> None:
     assert again.checks[0].ok
 
 
+def test_a_removal_of_what_systemd_has_not_read_yet() -> None:
+    seen = simulate_all(planned(observed(), wanted({"MemorySwapMax": 0})).actions[:1], observed())
+    plan = planned(seen, wanted(state="absent"))
+    assert programs(plan) == ["RemoveFile", "systemctl daemon-reload", "systemd-run --quiet"]
+    gone = simulate_all(plan.actions[:1], seen)
+    assert programs(planned(gone, wanted(state="absent"))) == ["systemctl daemon-reload", "systemd-run --quiet"]
+
+
 def test_a_removal_that_was_cut_off_is_finished() -> None:
     done = applied(wanted({"MemorySwapMax": 0}))
     cut = simulate_all(planned(done, wanted(state="absent")).actions[:1], done)
@@ -284,10 +304,11 @@ def test_a_removal_that_was_cut_off_is_finished() -> None:
 # --- disks --------------------------------------------------------------------------------------------------------
 
 
-def test_a_path_on_two_disks_limits_both_and_a_disk_twice_named_is_limited_once() -> None:
+@pytest.mark.parametrize("latency", [{"/": "5ms", "/var": "3ms"}, {"/var": "3ms", "/": "5ms"}])
+def test_a_path_on_two_disks_limits_both_and_a_disk_twice_named_is_limited_once(latency: dict[str, str]) -> None:
     seen = observed()
     seen["disks"] = {**seen["disks"], "/var": seen["disks"]["/"]}
-    plan = planned(seen, wanted(latency={"/srv": "7ms", "/": "5ms", "/var": "3ms"}))
+    plan = planned(seen, wanted(latency={"/srv": "7ms", **latency}))
     assert [check.wanted for check in plan.checks] == ["259:1 target=7000", "259:2 target=7000", "259:0 target=3000"]
 
 
@@ -311,6 +332,12 @@ def test_a_kernel_without_latency_targets_is_said_and_not_a_failure() -> None:
     assert (check.supported, check.ok, check.found) == (False, False, "not in this kernel")
     (warning,) = plan.warnings
     assert warning.startswith(f"this kernel has no /sys/fs/cgroup/{NAME}/io.latency: systemd takes the setting and")
+
+
+def test_a_kernel_that_is_known_to_have_none_although_the_controller_is_off() -> None:
+    seen = observed(latency=False, controllers=["memory"])
+    (check,) = planned(seen, wanted(latency={"/": "5ms"})).checks
+    assert (check.supported, check.found) == (False, "not in this kernel")
 
 
 def test_a_kernel_without_io_weights() -> None:
@@ -488,16 +515,38 @@ def test_without_targets_the_disks_are_not_looked_at(tmp_path: Path) -> None:
     assert slices.observe(host(tmp_path), wanted())["disks"] == {}
 
 
+def test_a_file_for_targets_is_proof_enough(tmp_path: Path) -> None:
+    more = {"sys__fs__cgroup__system.slice__io.latency": "", "sys__fs__cgroup__cgroup.subtree_control": "cpu\n"}
+    assert slices.observe(host(tmp_path, **more), wanted())["kernel_has_latency"] is True
+
+
+def test_what_systemd_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[t.Sequence[str]] = []
+
+    def run(argv: t.Sequence[str]) -> tuple[int, str, str]:
+        seen.append(argv)
+        return 0, "FragmentPath=/x=y\nNeedDaemonReload=no\n", ""
+
+    monkeypatch.setattr(Host, "require_root", lambda _host: None)
+    unit = slices.observe(Host("/", run), wanted(name="-x.slice"))["unit"]
+    (argv,) = seen
+    assert argv[:2] == ["systemctl", "show"]
+    assert argv[3:] == ["--", "-x.slice"]
+    assert {"FragmentPath", "DropInPaths", "NeedDaemonReload"} <= set(argv[2].partition("=")[2].split(","))
+    assert unit == {"FragmentPath": "/x=y", "NeedDaemonReload": "no"}
+
+
+@pytest.mark.parametrize("config_file", ["boot__config-6.12.1-amd64", "lib__modules__6.12.1-amd64__config"])
 @pytest.mark.parametrize(
     ("config", "known"),
     [("CONFIG_BLK_CGROUP_IOLATENCY=y\n", True), ("# CONFIG_BLK_CGROUP_IOLATENCY is not set\n", False), (None, None)],
 )
 def test_before_the_controller_is_on_the_configuration_of_the_kernel_tells(
-    tmp_path: Path, config: str | None, known: bool | None
+    tmp_path: Path, config_file: str, config: str | None, known: bool | None
 ) -> None:
     more = {"sys__fs__cgroup__cgroup.subtree_control": "cpu\n"}
     if config is not None:
-        more["boot__config-6.12.1-amd64"] = config
+        more[config_file] = config
     assert slices.observe(host(tmp_path, **more), wanted())["kernel_has_latency"] is known
 
 

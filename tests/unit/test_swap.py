@@ -172,6 +172,17 @@ def test_two_matching_where_one_was_wanted() -> None:
     assert "count: 2" in problem.remedy
 
 
+def test_a_count_of_one_is_enough() -> None:
+    assert planned(host(device()), wanted({"transport": "nvme"}, count=1)).actions
+
+
+def test_a_refused_device_is_told_rather_than_a_wrong_number() -> None:
+    full = holding(device(), signature("xfs"))
+    observed = host(full, device(SECOND, "SWAP0002", model="Other"))
+    problem = refused(observed, wanted({"serial": ["SWAP0001", "SWAP0002"], "model": "QEMU*"}))
+    assert "carries xfs" in problem.found
+
+
 def test_fewer_than_wanted() -> None:
     problem = refused(host(device()), wanted({"transport": "nvme"}, count=2))
     assert problem.found.startswith("1 matching device (transport: nvme)")
@@ -304,6 +315,17 @@ def test_what_fstab_declares_is_not_declared_again(line: str) -> None:
         ("swapon", "--priority", "100", "/dev/nvme0n1")
     ]
     assert plan.warnings == ("SWAP0001 stays declared at /etc/fstab:1, which is not changed",)
+
+
+def test_what_fstab_expects_of_a_disk_that_is_blank_now() -> None:
+    """There is no such link yet, but there will be one."""
+    files = {"/etc/fstab": f"UUID={areas.area_uuid(device())} none swap pri=100"}
+    plan = planned(host(device(), files=files), wanted())
+    assert steps(plan) == ["mkswap /dev/nvme0n1", "swapon /dev/nvme0n1"]
+    assert [(check.found, check.proof) for check in plan.checks] == [
+        ("not active", "/proc/swaps"),
+        ("declared", "/etc/fstab:1"),
+    ]
 
 
 def test_discard_of_a_declared_area_is_handed_to_swapon() -> None:

@@ -129,6 +129,7 @@ def test_file_and_kernel_are_looked_at_separately(live: str, file: str | None, a
     plan = planned(observed({"vm.page-cluster": live}, file=file), wanted({"vm.page-cluster": "0"}))
     assert [type(action) for action in plan.actions] == actions
     assert [check.ok for check in plan.checks] == [live == "0", file == TEXT]
+    assert [check.found for check in plan.checks] == [live, "as asked" if file == TEXT else "otherwise"]
 
 
 def test_a_knob_that_this_kernel_does_not_have_is_left_out_with_a_warning() -> None:
