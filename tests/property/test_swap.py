@@ -346,9 +346,9 @@ def allowed(name: str, world: World, wish: Wish) -> bool:
     return any(member in wish.targets and world.fates[member] in fates for member in family if member)
 
 
-QUICK = settings(max_examples=120, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+QUICK = settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 # Cheap, and the one that must not miss anything.
-THOROUGH = settings(QUICK, max_examples=600)
+THOROUGH = settings(QUICK, max_examples=400)
 
 
 @THOROUGH
@@ -472,7 +472,7 @@ def untouched(world: World, wish: Wish, observed: Observed) -> None:
         assert observed["below"]["files"][path] == world.observed["below"]["files"][path]
 
 
-@QUICK
+@settings(QUICK, max_examples=40)
 @given(st.data())
 def test_a_life_of_swap(data: st.DataObject) -> None:
     """Create, add a device, change priority and discard, remove one, remove all: only ours comes and goes."""

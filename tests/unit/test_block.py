@@ -29,9 +29,10 @@ def observe(tmp_path: Path, *more: Files, without: t.Iterable[str] = ()) -> Devi
     return block.observe(Host(build(tmp_path / "host", files)))
 
 
-@pytest.fixture
-def devices(tmp_path: Path) -> Devices:
-    return observe(tmp_path)
+@pytest.fixture(scope="module")
+def devices(tmp_path_factory: pytest.TempPathFactory) -> Devices:
+    """Those of the recorded host as it is. Not to be changed."""
+    return observe(tmp_path_factory.mktemp("recorded"))
 
 
 # --- the recorded host --------------------------------------------------------------------------------------------
@@ -88,6 +89,41 @@ def test_the_builder_of_the_other_tests_has_the_same_keys(devices: Devices) -> N
     assert set(device()) == set(devices["nvme0n1"])
     assert set(partition(device(), 1)) == set(devices["nvme3n1p1"])
     assert set(device()["links"]) == set(devices["nvme0n1"]["links"])
+
+
+def test_types_are_those_of_lsblk_and_else_what_sysfs_can_tell(tmp_path: Path) -> None:
+    lines = [recorded.lsblk("loop0", "loop"), recorded.lsblk("dm-0", "lvm"), *recorded.LSBLK]
+    unknown = [line for line in lines if line["kname"] not in ("nvme0n1", "nvme3n1p1")]
+    found = observe(
+        tmp_path,
+        recorded.virtual("loop0", 1024**2, "7:0"),
+        recorded.virtual("dm-0", 1024**2, "252:0"),
+        {"commands/lsblk": json.dumps({"blockdevices": unknown})},
+    )
+    types = {name: found[name]["type"] for name in ("loop0", "dm-0", "nvme0n1", "nvme3n1p1", "nvme1n1", "vda1")}
+    assert types == {
+        "loop0": "loop",
+        "dm-0": "lvm",
+        "nvme0n1": "disk",
+        "nvme3n1p1": "part",
+        "nvme1n1": "disk",
+        "vda1": "part",
+    }
+
+
+def test_what_sysfs_does_not_say_lsblk_may(tmp_path: Path) -> None:
+    facts = {"model": " Virtual ", "serial": "V1", "wwn": "0x5000"}
+    lines = [line for line in recorded.LSBLK if line["kname"] != "vda"]
+    found = observe(
+        tmp_path, {"commands/lsblk": json.dumps({"blockdevices": [*lines, recorded.lsblk("vda", **facts)]})}
+    )
+    assert [found["vda"][key] for key in ("model", "serial", "wwid")] == ["Virtual", "V1", "0x5000"]
+    assert found["vda"]["transport"] == "virtio"
+
+
+def test_what_nobody_says_is_not_known(devices: Devices) -> None:
+    assert [devices["vda"][key] for key in ("model", "serial", "wwid", "state")] == [None] * 4
+    assert [devices["zram0"][key] for key in ("zoned", "removable", "rotational", "read_only")] == [False] * 4
 
 
 def test_partitions_know_their_disk_and_it_knows_them(devices: Devices) -> None:

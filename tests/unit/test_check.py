@@ -108,8 +108,7 @@ def test_the_devices_are_judged_by_the_label_that_is_wanted(tmp_path: Path) -> N
         assert result["devices"][0]["verdict"] == verdict
 
 
-def test_one_cause_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build(tmp_path / "host", files())
+def test_one_cause_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     result = check.check(Host("/"), {"platform": "auto", **ALL})
     (problem,) = [problem for problem in result["problems"] if problem["subject"] != "platform"]
@@ -118,8 +117,7 @@ def test_one_cause_is_one_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_an_unknown_system(tmp_path: Path) -> None:
-    host = {path: text for path, text in files().items() if path != "etc/os-release"}
-    assert run(tmp_path, host)["system"]["os"] == "unknown"
+    assert run(tmp_path, {})["system"]["os"] == "unknown"
 
 
 # --- platforms ----------------------------------------------------------------------------------------------------
@@ -139,7 +137,7 @@ def test_an_unknown_system(tmp_path: Path) -> None:
     ],
 )
 def test_a_kubelet_is_found_by_its_unit(tmp_path: Path, path: str) -> None:
-    result = run(tmp_path, files(**{path: "[Service]\n"}))
+    result = run(tmp_path, {path: "[Service]\n"})
     assert result["platform"] == "kubernetes"
     (problem,) = result["problems"]
     assert problem["subject"] == "platform"
@@ -148,26 +146,26 @@ def test_a_kubelet_is_found_by_its_unit(tmp_path: Path, path: str) -> None:
 
 @pytest.mark.parametrize("name", ["kubelet", "kubelite"])
 def test_a_kubelet_is_found_by_its_process(tmp_path: Path, name: str) -> None:
-    result = run(tmp_path, files(**{"proc/77/comm": f"{name}\n", "proc/78/comm": "bash\n"}))
+    result = run(tmp_path, {"proc/77/comm": f"{name}\n", "proc/78/comm": "bash\n"})
     assert result["problems"][0]["found"] == "a kubelet on this host (process 77)"
 
 
 def test_a_process_of_another_name_is_no_kubelet(tmp_path: Path) -> None:
-    assert run(tmp_path, files(**{"proc/77/comm": "kubelet-metrics\n"}))["problems"] == []
+    assert run(tmp_path, {"proc/77/comm": "kubelet-metrics\n"})["problems"] == []
 
 
 def test_a_link_to_a_unit_counts(tmp_path: Path) -> None:
-    host = files(**{"etc/systemd/system/kubelet.service": Link("/opt/kubelet.service")})
+    host: Files = {"etc/systemd/system/kubelet.service": Link("/opt/kubelet.service")}
     assert run(tmp_path, host)["platform"] == "kubernetes"
 
 
 @pytest.mark.parametrize("platform", ["kubernetes", "openshift"])
 def test_platforms_of_later_releases(tmp_path: Path, platform: str) -> None:
-    (problem,) = run(tmp_path, platform=platform)["problems"]
+    (problem,) = run(tmp_path, {}, platform=platform)["problems"]
     assert problem["found"] == f"platform {platform}"
     assert "libvirt or auto" in problem["wanted"]
 
 
 def test_saying_libvirt_does_not_hide_a_kubelet(tmp_path: Path) -> None:
-    host = files(**{"usr/lib/systemd/system/kubelet.service": ""})
+    host: Files = {"usr/lib/systemd/system/kubelet.service": ""}
     assert len(run(tmp_path, host, platform="libvirt")["problems"]) == 1

@@ -42,9 +42,9 @@ def _warnings_of_this_test_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warnings, "_global_warnings", {})
 
 
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A recorded host, which the modules take for the one that they run on."""
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all: every test here shows that it is left as it was."""
     files: Files = {
         **recorded.lab_host(),
         "etc/os-release": 'PRETTY_NAME="Debian"\n',
@@ -55,15 +55,19 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "sys/fs/cgroup/system.slice/memory.swap.max": "max\n",
         "commands/systemctl": "FragmentPath=\nDropInPaths=\nNeedDaemonReload=no\n",
     }
-    root = tmp_path / "host"
-    build(root, files)
+    return Path(build(tmp_path_factory.mktemp("host"), files))
+
+
+@pytest.fixture
+def root(built: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recorded host, which the modules take for the one that they run on."""
 
     def make_host(_module: object, _root: str = "/") -> Host:
-        return Host(str(root))
+        return Host(str(built))
 
     for module in (subject, block_device_info, host_check):
         monkeypatch.setattr(module, "make_host", make_host)
-    return root
+    return built
 
 
 def run(capsys: Capture, module: types.ModuleType, **arguments: t.Any) -> Data:

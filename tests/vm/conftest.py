@@ -22,7 +22,7 @@ udevadm settle
 
 @pytest.fixture(scope="session")
 def shared_lab():
-    lab = driver.boot("vm")
+    lab = driver.boot("pytest-shared")
     yield lab
     lab.down()
 

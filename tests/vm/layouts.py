@@ -19,6 +19,7 @@ class Layout(NamedTuple):
     wipeable: bool = True
 
 
+# File systems are mounted read-only: what their own kernel threads write would look like our doing.
 REFUSED = [
     Layout("EXT4", "64M", "mkfs.ext4 -q -L data $d", "carries ext4 labelled 'data'"),
     Layout("XFS", "320M", "mkfs.xfs -q $d", "carries xfs"),
@@ -68,7 +69,7 @@ REFUSED = [
         "GPT-MOUNTED",
         "64M",
         "sgdisk --clear --new=1:0:0 $d && udevadm settle && mkfs.ext4 -q ${d}-part1"
-        " && mkdir -p /mnt/part && mount ${d}-part1 /mnt/part",
+        " && mkdir -p /mnt/part && mount -o ro ${d}-part1 /mnt/part",
         "is mounted at /mnt/part",
         False,
     ),
@@ -92,7 +93,9 @@ REFUSED = [
     ),
     Layout("ISO", "64M", "genisoimage -quiet -o /tmp/iso /etc/ssh && dd if=/tmp/iso of=$d bs=1M", "carries iso9660"),
     Layout("SQUASHFS", "64M", "mksquashfs /etc/ssh /tmp/sq -quiet && dd if=/tmp/sq of=$d bs=1M", "carries squashfs"),
-    Layout("MOUNTED", "64M", "mkfs.ext4 -q $d && mkdir -p /mnt/disk && mount $d /mnt/disk", "is mounted at", False),
+    Layout(
+        "MOUNTED", "64M", "mkfs.ext4 -q $d && mkdir -p /mnt/disk && mount -o ro $d /mnt/disk", "is mounted at", False
+    ),
     Layout(
         "DATA-HELD",
         "64M",

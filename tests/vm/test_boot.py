@@ -38,8 +38,7 @@ def test_disks_move_vanish_and_come_back(lab):
     size = blank.stat().st_size
     with blank.open("wb") as disk:
         disk.truncate(size)
-    type(lab).up("vm")
-    lab.config = lab.load("vm").config
+    lab.config = lab.up(lab.config.name).config
     assert active(lab) == {}
     assert lab.run(["systemctl", "is-active", "multi-user.target"]).stdout.strip() == "active"
 

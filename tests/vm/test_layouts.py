@@ -15,7 +15,7 @@ SERIALS = [layout.serial for layout in layouts.REFUSED]
 
 @pytest.fixture(scope="module")
 def lab():
-    lab = driver.boot("vm-layouts", disks=DISKS)
+    lab = driver.boot("pytest-layouts", disks=DISKS)
     yield lab
     lab.down()
 
