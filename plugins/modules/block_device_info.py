@@ -17,17 +17,8 @@ description:
   - Each device comes with a verdict. It is V(usable) only if it is provably empty and unused, V(ours) if it carries
     swap of ours, and V(refused) otherwise, with every reason.
   - Needs root and util-linux.
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing, so there is nothing to compare.
-  platform:
-    support: full
-    platforms: linux
-    description: Linux.
+extends_documentation_fragment:
+  - virt.hostprep.attributes.info
 options:
   root:
     description: Root of the host to read. Anything but V(/) is a recording, see C(docs/recordings.md).

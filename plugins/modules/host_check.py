@@ -16,17 +16,8 @@ description:
   - Runs the observation and the planning of the other modules in one execution. It never fails for what it finds.
     It returns all problems, everything that would be done, and the evidence for what is there already.
   - The roles V(preflight) and V(verify) stand on it.
-attributes:
-  check_mode:
-    support: full
-    description: Reads only.
-  diff_mode:
-    support: none
-    description: Changes nothing, so there is nothing to compare.
-  platform:
-    support: full
-    platforms: linux
-    description: Linux.
+extends_documentation_fragment:
+  - virt.hostprep.attributes.info
 options:
   platform:
     description:

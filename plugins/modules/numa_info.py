@@ -26,17 +26,8 @@ options:
       - No link is followed out of this folder.
     type: path
     default: /
-attributes:
-  check_mode:
-    description: Runs in check mode as it does otherwise, because it only reads.
-    support: full
-  diff_mode:
-    description: Returns no diff, because it changes nothing.
-    support: none
-  platform:
-    description: Systems that the module runs on.
-    platforms: linux
-    support: full
+extends_documentation_fragment:
+  - virt.hostprep.attributes.info
 seealso:
   - module: virt.hostprep.block_device_info
 """

@@ -16,17 +16,8 @@ description:
   - Writes one drop-in for the slice, lets systemd apply it, and reads the cgroup files to see whether the kernel
     has it.
   - Refuses when a drop-in that is read later would take a limit back.
-attributes:
-  check_mode:
-    support: full
-    description: Predicts exactly what a run would do, and writes nothing.
-  diff_mode:
-    support: full
-    description: The state in words, and every file as a whole.
-  platform:
-    support: full
-    platforms: linux
-    description: Linux with systemd and cgroup v2.
+extends_documentation_fragment:
+  - virt.hostprep.attributes
 options:
   name:
     description: The slice, such as V(system.slice).

@@ -18,17 +18,8 @@ description:
   - The UUID is derived from the identity of the device. A local disk that comes back blank gets its area back.
   - A failing or missing device never blocks the boot.
   - Needs root, systemd and util-linux on the host, and nothing else.
-attributes:
-  check_mode:
-    support: full
-    description: Predicts exactly what a run would do, and writes nothing.
-  diff_mode:
-    support: full
-    description: The state in words, and every file as a whole.
-  platform:
-    support: full
-    platforms: linux
-    description: Linux with systemd and cgroup v2.
+extends_documentation_fragment:
+  - virt.hostprep.attributes
 options:
   select:
     description:

@@ -16,17 +16,8 @@ description:
   - Looks at the running kernel and at the file separately. The kernel has to take a value before it is made persistent.
   - Refuses when a file that is read later sets another value, since the setting would be gone after the next boot.
   - Leaves out parameters that the kernel does not have.
-attributes:
-  check_mode:
-    support: full
-    description: Predicts exactly what a run would do, and writes nothing.
-  diff_mode:
-    support: full
-    description: The state in words, and every file as a whole.
-  platform:
-    support: full
-    platforms: linux
-    description: Linux with systemd and cgroup v2.
+extends_documentation_fragment:
+  - virt.hostprep.attributes
 options:
   file:
     description: Name of the file in C(/etc/sysctl.d). It belongs to this module alone.
