@@ -439,6 +439,8 @@ def selected_count(wish: Wish) -> int:
 @given(accepted(), st.data())
 def test_a_run_that_was_cut_off_is_finished_by_the_next(case: tuple[World, Wish, Plan], data: st.DataObject) -> None:
     world, wish, plan = case
+    # The boot may turn swap of others on, and then it is refused where it was passed over before.
+    assume(wish.options["count"] or NEVER not in {world.fates[name] for name in wish.targets})
     whole = simulate_all(plan.actions, world.observed)
     if data.draw(st.booleans(), label="reboot at the end"):
         whole = power_cut(whole)

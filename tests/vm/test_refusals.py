@@ -13,7 +13,7 @@ SWAP = [
     ({"select": {"by_id": ["/dev/nvme0n1"]}}, ["a kernel name", "by_id: nvme-"]),
     ({"select": {"by_id": ["/dev/disk/nvme1n1"]}}, ["a kernel name", "serial: "]),
     ({"select": {"serial": ["ROOT0001"]}}, ["holds this system", "is mounted at /"]),
-    ({"select": {"by_id": [f"{ID}DATA0002_1-part1"]}}, ["DATA0002_1-part1", "carries ext4"]),
+    ({"select": {"by_id": [f"{ID}DATA0002_1-part1"]}}, ["-part1 (", "carries ext4"]),
     ({"select": {"by_id": [f"{ID}DATA0002_1"]}}, ["has partitions", "carries gpt"]),
     ({"select": {"serial": ["SWAP0001"]}, "priority": 32768}, ["priority 32768", "0 to 32767"]),
     ({"select": {"serial": ["SWAP0001"]}, "priority": -1}, ["priority -1"]),
