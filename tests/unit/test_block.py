@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import typing as t
@@ -121,6 +122,18 @@ def test_what_sysfs_does_not_say_lsblk_may(tmp_path: Path) -> None:
     assert found["vda"]["transport"] == "virtio"
 
 
+def test_disks_on_other_buses(tmp_path: Path) -> None:
+    lines = [recorded.lsblk("sda", tran="sata"), *recorded.LSBLK]
+    found = observe(
+        tmp_path,
+        recorded.disk("sda", "pci0000:00/0000:00:1f.2/ata1", 1024**3, "8:0"),
+        {"commands/lsblk": json.dumps({"blockdevices": lines})},
+        {"sys/devices/pci0000:00/0000:00:03.0/virtio0/block/vda/serial": "VIRT0001\n"},
+    )
+    assert (found["sda"]["transport"], found["sda"]["virtual"]) == ("sata", False)
+    assert (found["vda"]["transport"], found["vda"]["serial"]) == ("virtio", "VIRT0001")
+
+
 def test_what_nobody_says_is_not_known(devices: Devices) -> None:
     assert [devices["vda"][key] for key in ("model", "serial", "wwid", "state")] == [None] * 4
     assert [devices["zram0"][key] for key in ("zoned", "removable", "rotational", "read_only")] == [False] * 4
@@ -142,11 +155,34 @@ def test_mounts_by_number_and_with_blanks_in_their_names(devices: Devices) -> No
     assert devices["nvme3n1"]["mounts"] == []
 
 
+def test_a_mount_whose_source_is_no_device_path(tmp_path: Path) -> None:
+    """Without an initramfs the root is /dev/root: the number tells."""
+    found = observe(tmp_path, {"proc/self/mountinfo": recorded.MOUNTINFO.replace("/dev/vda1", "/dev/root")})
+    assert found["vda1"]["mounts"] == ["/"]
+
+
 def test_a_mount_whose_number_is_not_that_of_its_device(tmp_path: Path) -> None:
     """btrfs mounts have numbers of their own: the source tells."""
     mount = "40 22 0:99 / /srv rw - btrfs /dev/disk/by-label/data rw\n"
     found = observe(tmp_path, {"proc/self/mountinfo": recorded.MOUNTINFO + mount})
     assert found["nvme2n1"]["mounts"] == ["/srv"]
+
+
+def test_lines_that_are_cut_short_and_names_that_are_no_links(tmp_path: Path) -> None:
+    found = observe(
+        tmp_path,
+        {"proc/self/mountinfo": f"\n1 2 259:0 /\n1 2 259:0 / /srv rw - ext4\n{recorded.MOUNTINFO}"},
+        {"dev/disk/by-id/odd": ""},
+    )
+    assert found["nvme0n1"]["mounts"] == []
+    assert found["vda1"]["mounts"] == ["/"]
+
+
+def test_swap_with_a_blank_in_its_path(tmp_path: Path) -> None:
+    root = build(tmp_path / "host", {"proc/swaps": "Filename\tType\n/srv/my\\040swap file 8 4 -2\n"})
+    assert block.active_swaps(Host(root)) == [
+        {"path": "/srv/my swap", "type": "file", "size": 8192, "used": 4096, "priority": -2}
+    ]
 
 
 def test_active_swap(devices: Devices) -> None:
@@ -293,8 +329,10 @@ class Programs:
     def __init__(self, files: Files, broken: tuple[str, ...] = ()) -> None:
         self.files = files
         self.broken = broken
+        self.ran: list[list[str]] = []
 
     def __call__(self, argv: t.Sequence[str]) -> tuple[int, str, str]:
+        self.ran.append(list(argv))
         if argv[0] == "lsblk":
             return 0, str(self.files["commands/lsblk"]), ""
         paths = [word for word in argv if word.startswith("/dev/")]
@@ -340,6 +378,26 @@ def probed(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool | None]:
     monkeypatch.setattr(block, "_is_held", lambda path: held.get(path, False))
     monkeypatch.setattr(block, "_content", lambda path, _size: "unreadable" if "nvme1" in path else "zero")
     return held
+
+
+def test_what_runs_only_reads_and_runs_for_each_real_device(tmp_path: Path, probed: dict[str, bool | None]) -> None:
+    folder = f"sys/devices/{recorded.pci(1)}/nvme/nvme1/nvme1n1"
+    files: Files = {
+        **recorded.lab_host(),
+        **recorded.disk("sr0", "pci0000:00/0000:00:1f.2/ata1", 1024**2, "11:0"),
+        f"{folder}/size": "0\n",
+        "commands/lsblk": json.dumps({"blockdevices": [recorded.lsblk("sr0", "rom"), *recorded.LSBLK]}),
+    }
+    programs = Programs(files)
+    block.observe(RunningHost(build(tmp_path / "host", files), programs))
+    assert probed
+    columns = "KNAME,TYPE,TRAN,MODEL,SERIAL,WWN,PTTYPE,PARTLABEL,PARTUUID"
+    real = [f"/dev/{name}" for name in ("nvme0n1", "nvme2n1", "nvme3n1", "nvme3n1p1", "nvme3n1p2", "vda", "vda1")]
+    wipefs = ["wipefs", "--no-act", "--json", "--output", "DEVICE,OFFSET,TYPE,UUID,LABEL"]
+    expected = [["lsblk", "--json", "--bytes", "--all", "--list", "--output", columns]]
+    for path in real:
+        expected += [[*wipefs, path], ["blkid", "-p", "-o", "export", path]]
+    assert programs.ran == expected
 
 
 def test_a_broken_disk_does_not_hide_the_others(tmp_path: Path, probed: dict[str, bool | None]) -> None:
@@ -423,6 +481,25 @@ def test_samples_lie_on_the_device(size: int) -> None:
     assert min(offset for offset, dummy in places) == 0
     assert max(offset + length for offset, length in places) == size
     assert sum(length for dummy, length in places) <= 3 * 1024**2
+    if size >= 10**9:  # none of 64 equal parts is left out
+        starts = sorted(offset for offset, dummy in places)
+        assert len(places) == 66
+        assert all(after - before <= size // 60 for before, after in itertools.pairwise(starts))
+
+
+def test_a_device_is_asked_for_exclusively_and_not_for_writing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def record(_path: str, flags: int) -> int:
+        seen.append(flags)
+        raise OSError(16, "Device or resource busy")
+
+    monkeypatch.setattr(os, "open", record)
+    assert block._is_held("/dev/nvme0n1") is True
+    (flags,) = seen
+    assert flags & os.O_EXCL
+    assert flags & os.O_ACCMODE == os.O_RDONLY
+    assert not flags & (os.O_CREAT | os.O_TRUNC)
 
 
 def test_held_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +544,7 @@ def stack() -> Devices:
     part = partition(first, 1, holders=["md0"])
     raid = device("md0", None, type="raid1", virtual=True, slaves=["nvme0n1p1", "nvme1n1"], holders=["dm-1"])
     volume = device("dm-1", None, type="lvm", virtual=True, slaves=["md0"], mounts=["/"])
-    devices: Devices = host(first, part, second, raid, volume)["devices"]
+    devices: Devices = host(first, part, second, raid, volume, device("zram0", None, virtual=True))["devices"]
     return devices
 
 
@@ -486,6 +563,7 @@ def test_everything_below_a_volume() -> None:
         ("/dev/nvme1n1", ["nvme1n1"]),
         ("/dev/mapper/root", ["nvme0n1", "nvme1n1"]),
         ("/dev/gone", []),
+        ("/dev/zram0", []),
         ("/srv", []),
     ],
 )
