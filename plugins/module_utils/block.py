@@ -41,11 +41,7 @@ def observe(host: Host) -> dict[str, Device]:
     devices = {name: _structure(host, name, lsblk.get(name, {})) for name in names}
     for name, device in devices.items():
         device["links"] = links.get(name, {kind.replace("-", "_"): [] for kind in _LINK_KINDS})
-        device["mounts"] = sorted(
-            mount["target"]
-            for mount in mounts
-            if mount["number"] == device["number"] or kernel_name(host, mount["source"]) == name
-        )
+        device["mounts"] = sorted(mount["target"] for mount in mounts if _is_mounted_by(device, mount))
         device["swap"] = swaps.get(name)
         device["partitions"] = sorted(child for child in names if devices[child]["parent"] == name)
     _probe(host, devices)
@@ -94,14 +90,33 @@ def whole_disks(name: str, devices: dict[str, Device]) -> list[str]:
 
 
 def disks_of_path(path: str, host: Host, devices: dict[str, Device]) -> list[str]:
-    """The physical disks behind a file system path or a device path; empty if there is no telling."""
+    """The physical disks behind a device, or behind the file system that a path is in; empty if there is no telling."""
     name = kernel_name(host, path)
     if name in devices:
         return whole_disks(name, devices)
+    mounts = _mounts(host)
+    there = host.exists(path) or any(mount["target"] == path for mount in mounts)
+    return _disks_of_mount(path, mounts, devices) if there else []
+
+
+def _disks_of_mount(path: str, mounts: list[dict[str, t.Any]], devices: dict[str, Device]) -> list[str]:
+    """An overlay has no device of its own: it lies on the disks of its layers."""
+    around = [mount for mount in mounts if os.path.commonpath([path, mount["target"]]) == mount["target"]]
+    if not around:
+        return []
+    # Of mounts in one place the last one counts, and it hides what the others hold.
+    nearest = max(around, key=lambda mount: len(mount["target"]))["target"]
+    mount = [mount for mount in around if mount["target"] == nearest][-1]
     for name, device in devices.items():
-        if path in device["mounts"]:
+        if _is_mounted_by(device, mount):
             return whole_disks(name, devices)
-    return []
+    others = [other for other in mounts if other is not mount]
+    found = {disk for layer in mount["layers"] for disk in _disks_of_mount(layer, others, devices)}
+    return sorted(found)
+
+
+def _is_mounted_by(device: Device, mount: dict[str, t.Any]) -> bool:
+    return bool(mount["number"] == device["number"] or mount["source"] == device["name"])
 
 
 def stable_name(device: Device) -> str:
@@ -226,14 +241,32 @@ def kernel_name(host: Host, path: str) -> str:
     return path[len("/dev/") :].replace("/", "!")
 
 
-def _mounts(host: Host) -> list[dict[str, str]]:
+def _mounts(host: Host) -> list[dict[str, t.Any]]:
+    """The mount table: device number, target, source (a kernel name or ""), and the layers of an overlay."""
     mounts = []
     for line in (host.read("/proc/self/mountinfo") or "").splitlines():
         left, _dummy, right = line.partition(" - ")
         fields, rest = left.split(), right.split()
         if len(fields) > 4 and len(rest) > 1:
-            mounts.append({"number": fields[2], "target": _unescape(fields[4]), "source": _unescape(rest[1])})
+            mounts.append(
+                {
+                    "number": fields[2],
+                    "target": _unescape(fields[4]),
+                    "source": kernel_name(host, _unescape(rest[1])),
+                    "layers": _layers(rest[-1]) if rest[0] == "overlay" else [],
+                }
+            )
     return mounts
+
+
+def _layers(options: str) -> list[str]:
+    """The directories that an overlay is made of."""
+    layers: list[str] = []
+    for option in options.split(","):
+        key, _dummy, value = option.partition("=")
+        if key == "upperdir" or key.startswith(("lowerdir", "datadir")):
+            layers += [_unescape(path) for path in value.split(":") if path.startswith("/")]
+    return layers
 
 
 def _unescape(text: str) -> str:

@@ -299,7 +299,7 @@ def _latencies(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> tuple[li
         if not disks:
             problems.append(
                 Problem(
-                    found=f"no physical disk behind {target['path']!r} (overlay, tmpfs or network roots have none)",
+                    found=f"no physical disk behind {target['path']!r} (in memory or on the network there is none)",
                     wanted="a path or device whose disks can be told",
                     remedy="name the disk itself, best by its link in /dev/disk/by-id",
                 )

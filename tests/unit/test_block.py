@@ -565,11 +565,37 @@ def test_everything_below_a_volume() -> None:
         ("/dev/gone", []),
         ("/dev/zram0", []),
         ("/srv", []),
+        ("/proc", []),
+        ("/home", ["nvme0n1", "nvme1n1"]),
     ],
 )
 def test_the_physical_disks_behind_a_path(tmp_path: Path, path: str, disks: list[str]) -> None:
-    root = build(tmp_path / "host", {"dev/mapper/root": Link("../dm-1")})
+    table = "22 1 252:1 / / rw - ext4 /dev/mapper/root rw\n23 22 0:5 / /proc rw - proc proc rw\n"
+    files = {"dev/mapper/root": Link("../dm-1"), "proc/self/mountinfo": table, "home/x": ""}
+    root = build(tmp_path / "host", files)
     assert block.disks_of_path(path, Host(root), stack()) == disks
+
+
+@pytest.mark.parametrize(
+    ("upper", "disks"),
+    [
+        ("/sysroot/upper", ["nvme0n1", "nvme1n1"]),
+        ("/run/upper", ["nvme1n1"]),  # a layer in memory has no disk; the lower one has
+        ("/upper", ["nvme1n1"]),  # a layer that only the initramfs saw
+    ],
+)
+def test_an_overlay_lies_on_the_disks_of_its_layers(tmp_path: Path, upper: str, disks: list[str]) -> None:
+    table = (
+        f"22 1 0:40 / / rw - overlay overlay rw,lowerdir=/usr/img\\072x:/usr/img,upperdir={upper},workdir=/w\n"
+        "23 22 252:1 / /sysroot rw - xfs /dev/mapper/root rw\n"
+        "24 22 0:41 / /run rw - tmpfs tmpfs rw\n"
+        "25 22 259:9 / /usr ro - erofs /dev/nvme1n1 ro\n"
+    )
+    files = {"dev/mapper/root": Link("../dm-1"), "proc/self/mountinfo": table, "etc/x": ""}
+    root = build(tmp_path / "host", files)
+    for path in ("/", "/etc"):
+        assert block.disks_of_path(path, Host(root), stack()) == disks
+    assert block.disks_of_path("/run", Host(root), stack()) == []
 
 
 @pytest.mark.parametrize(

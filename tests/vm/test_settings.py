@@ -88,3 +88,29 @@ def test_a_later_file_would_win_at_the_next_boot(lab):
         assert result["actions"] == []
     finally:
         lab.run(["rm", "/etc/sysctl.d/99-site.conf"])
+
+
+def test_a_latency_target_on_an_overlay_reaches_the_disks_below(lab):
+    """An overlay over the root disk (upper) and DATA0001 (lower), as image-based systems have it at /."""
+    data = "/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_DATA0001_1"
+    lab.run(["sh", "-ec", f"mkdir -p /mnt/low /mnt/over /var/up /var/work; mount -o ro {data} /mnt/low"])
+    try:
+        lab.run(
+            [
+                "mount",
+                "-t",
+                "overlay",
+                "over",
+                "-o",
+                "lowerdir=/mnt/low,upperdir=/var/up,workdir=/var/work",
+                "/mnt/over",
+            ]
+        )
+        target = {"name": "system.slice", "latency_targets": [{"path": "/mnt/over", "target": "5ms"}]}
+        (result,) = driver.tasks(lab, {"virt.hostprep.slice_limits": target})
+        assert not result.get("failed"), result["msg"]
+        numbers = lab.run(["lsblk", "--nodeps", "--noheadings", "--output", "MAJ:MIN", "/dev/vda", data]).stdout.split()
+        wanted = {check["wanted"].split()[0] for check in result["checks"] if "latency" in check["name"]}
+        assert wanted == set(numbers)
+    finally:
+        lab.run(["sh", "-c", "umount /mnt/over; umount /mnt/low"])
