@@ -13,7 +13,14 @@ from ansible_collections.virt.hostprep.plugins.module_utils import block, select
 from ansible_collections.virt.hostprep.plugins.module_utils.block import Device
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import Action, Command, Problem
 from ansible_collections.virt.hostprep.plugins.module_utils.quantity import show_size
-from ansible_collections.virt.hostprep.plugins.module_utils.verdict import OURS, REFUSED, Verdict, judge, swap_area
+from ansible_collections.virt.hostprep.plugins.module_utils.verdict import (
+    OURS,
+    REFUSED,
+    Verdict,
+    is_ours,
+    judge,
+    swap_area,
+)
 
 _NAMESPACE = uuids.UUID("6f1d3c1a-7d0b-4d53-9c5e-2a7f64f6b0aa")
 
@@ -62,7 +69,13 @@ def choose(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> tuple[list[A
             if verdict.verdict == REFUSED and not (wanted["wipe"] and verdict.wipeable)
         ]
     else:
-        # Patterns pass over what is refused; areas that are ours already fill the count before new devices.
+        # Patterns pass over what is refused, but not over an area of ours that has failed: another device in its place
+        # would be one more than asked for. Areas that are ours fill the count before new devices.
+        problems = [
+            _refused_problem(devices[name], verdict, wanted)
+            for name, verdict in verdicts.items()
+            if verdict.verdict == REFUSED and is_ours(devices[name], wanted["label"], observed["units"])
+        ]
         accepted = [name for name, verdict in verdicts.items() if verdict.verdict != REFUSED]
         ours = [name for name in accepted if verdicts[name].verdict == OURS]
         chosen = ours if len(ours) >= count else accepted
@@ -183,7 +196,9 @@ def memory_problems(going: list[Area], observed: dict[str, t.Any]) -> list[Probl
     """Swap turned off needs room for what it holds: free memory, and free swap that stays."""
     paths = {area.device["path"] for area in going}
     used = sum(area["used"] for area in observed["active"] if area["path"] in paths)
-    elsewhere = sum(area["size"] - area["used"] for area in observed["active"] if area["path"] not in paths)
+    others = [area for area in observed["active"] if area["path"] not in paths]
+    # zram is memory itself: what moves there makes no room.
+    elsewhere = sum(area["size"] - area["used"] for area in others if not area["path"].startswith("/dev/zram"))
     memory = observed["memory"]
     room = max(0, memory["MemAvailable"] - memory["MemTotal"] // _MEMORY_RESERVE) + elsewhere
     if used <= room:

@@ -464,7 +464,7 @@ def _plan_absent(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
 
 
 def _unit(host: Host, name: str) -> dict[str, str]:
-    properties = "LoadState,ActiveState,FragmentPath,DropInPaths,NeedDaemonReload"
+    properties = "FragmentPath,DropInPaths,NeedDaemonReload"
     text = host.command(["systemctl", "show", f"--property={properties}", "--", name])
     return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
 

@@ -53,7 +53,7 @@ ARGUMENT_SPEC: dict[str, t.Any] = {
     "wipe": {"type": "bool", "default": False},
 }
 
-_SYSTEMD_PROPERTIES = ("Id", "LoadState", "ActiveState", "NeedDaemonReload")
+_SYSTEMD_PROPERTIES = ("Id", "LoadState", "NeedDaemonReload")
 
 
 def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:

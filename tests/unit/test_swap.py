@@ -572,6 +572,24 @@ def test_patterns_take_what_is_ours_before_new_devices() -> None:
     assert steps(planned(observed, wanted({"transport": "nvme"}, count=2)))[0] == "mkswap /dev/nvme1n1"
 
 
+def test_a_pattern_puts_no_other_device_in_the_place_of_a_failed_area() -> None:
+    failed = formatted(device(read_only=True))
+    plan = swap.plan(host(failed, device(SECOND, "BLANK"), files=unit_files(failed)), wanted({"transport": "nvme"}))
+    assert plan.actions == ()
+    (problem,) = plan.problems
+    assert "is read-only" in problem.found
+
+
+def test_zram_makes_no_room_for_what_is_swapped_out() -> None:
+    ours = active(formatted(device()), 7, 1 << 30)
+    observed = host(ours, files=unit_files(ours))
+    observed["memory"] = {"MemTotal": 4 << 30, "MemAvailable": 1 << 29}
+    room = {"type": "partition", "size": 8 << 30, "used": 0, "priority": 1}
+    for path, problems in (("/dev/zram0", 1), ("/dev/sdb1", 0)):
+        seen = {**observed, "active": [*observed["active"], {"path": path, **room}]}
+        assert len(swap.plan(seen, wanted(priority=8)).problems) == problems
+
+
 def test_an_area_in_heavy_use_stays_ours_whatever_lies_in_it() -> None:
     disk = active(holding(device(), swap_signature(areas.area_uuid(device())), signature("iso9660", 0x8001)))
     assert planned(host(disk, files=unit_files(disk)), wanted()).actions == ()
