@@ -14,6 +14,7 @@ from lab import disks, inventory, vm
 from lab.config import DEFAULT_MEMORY, ROOTS
 from lab.errors import LabError
 from lab.image import RECIPES
+from lab.progress import step
 from lab.vm import Lab
 
 _NAME = "NAME"
@@ -26,9 +27,12 @@ def up(args: argparse.Namespace) -> int:
 
 
 def down(args: argparse.Namespace) -> int:
-    """End labs and remove their folders; --keep only shuts them down."""
-    for lab in [Lab.load(name) for name in args.name]:
-        lab.down(keep=args.keep)
+    """End labs and remove their folders; --keep only shuts them down. A lab that does not exist is down already."""
+    for name in args.name:
+        if Lab.exists(name):
+            Lab.load(name).down(keep=args.keep)
+        else:
+            step(f"there is no lab {name}")
     return 0
 
 

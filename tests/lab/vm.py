@@ -45,6 +45,11 @@ class Lab:
 
     # -- coming and going ------------------------------------------------------------------------------------
 
+    @staticmethod
+    def exists(name: str) -> bool:
+        """Has this lab been made, running or not?"""
+        return Files(paths.lab_dir(name)).config.exists()
+
     @classmethod
     def load(cls, name: str) -> Lab:
         """The lab `name`, which must exist."""

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab import paths
 from lab.vm import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,7 +25,7 @@ PLAYBOOK = Path(sys.executable).with_name("ansible-playbook")
 
 def boot(name, **options):
     """A lab host that nobody has used yet, with the fingerprint script on it."""
-    if (paths.lab_dir(name) / "config.json").exists():  # a run that was cut off left it
+    if Lab.exists(name):  # a run that was cut off left it
         Lab.load(name).down()
     lab = Lab.up(name, **options)
     fingerprint = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
