@@ -19,7 +19,6 @@ def home(monkeypatch, tmp_path_factory):
     ("words", "message"),
     [
         (["run", "nolab", "--", "true"], "there is no lab 'nolab'; make it with: lab up nolab"),
-        (["down", "nolab"], "there is no lab 'nolab'"),
         (["up", "No"], "lab name 'No' is not usable"),
         (["up", "x", "--disk", "S1"], "disk 'S1' has no size"),
         (["up", "x", "--memory", "1"], "memory of 1 MiB is too little"),
@@ -31,6 +30,11 @@ def test_an_error_is_one_line(words, message, capsys):
     said = capsys.readouterr().err.strip()
     assert message in said
     assert "\n" not in said
+
+
+def test_what_does_not_exist_is_down_already(capsys):
+    assert main(["down", "nolab"]) == 0
+    assert "there is no lab nolab" in capsys.readouterr().err
 
 
 def test_no_labs(capsys):
