@@ -193,6 +193,7 @@ def host(
         "devices": {entry["name"]: entry for entry in devices},
         "memory": {"MemTotal": 4 * GIB, "MemAvailable": 3 * GIB},
         "kernel_has_swap": True,
+        "gate": {"kubelet": None, "on_disk": None},
         **facts,
         "below": {"files": dict(files or {}), "loaded": {}, "discard": {}, "on_demand": loads_on_demand},
     }

@@ -21,6 +21,7 @@ def plan_lines(check: Check, host: str) -> list[str]:
         lines += [f"  - {line}" for line in change["before"] if line not in change["after"]]
         lines += [f"  + {line}" for line in change["after"] if line not in change["before"]]
     lines += [f"  {n}. {a['reason']}: {_deed(a)}" for n, a in enumerate(check["actions"], start=1)]
+    lines += [f"  before {g['subject']}: {g['wanted']}" for g in check["gates"]]
     return lines + [f"  note: {warning}" for warning in check["warnings_found"]]
 
 
@@ -46,6 +47,8 @@ def _deed(action: dict[str, t.Any]) -> str:
         return " ".join(action["command"])
     if "kernel" in action:
         return f"{action['kernel']} = {action['value']}"
+    if "restart" in action:
+        return f"restart {action['restart']}" + "".join(f", without {path}" for path in action.get("remove", []))
     return f"write {action['write']}" if "write" in action else f"remove {action['remove']}"
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 import typing as t
 
+from ansible_collections.virt.hostprep.plugins.module_utils import service
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
     Action,
     Command,
     HostprepError,
     Problem,
     RemoveFile,
+    RestartService,
     WriteFile,
     WriteKernel,
 )
@@ -39,11 +41,13 @@ class Executor:
     def _act(self, action: Action) -> None:
         try:
             if isinstance(action, Command):
-                self._command(action)
+                self._run(action.argv, action.reason)
             elif isinstance(action, WriteFile):
                 self._write(action)
             elif isinstance(action, RemoveFile):
                 _remove(action.path)
+            elif isinstance(action, RestartService):
+                service.restart(action, lambda argv: self._run(argv, action.reason), self._act, _remove_if_there)
             else:
                 _write_kernel(action)
         except OSError as error:
@@ -55,19 +59,20 @@ class Executor:
                 )
             ) from error
 
-    def _command(self, action: Command) -> None:
-        program = self._module.get_bin_path(action.argv[0])
+    def _run(self, argv: t.Sequence[str], reason: str) -> str:
+        program = self._module.get_bin_path(argv[0])
         if program is None:
-            raise HostprepError(missing_program(action.argv[0]))
-        status, out, err = self._module.run_command([program, *action.argv[1:]], environ_update={"LC_ALL": "C"})
+            raise HostprepError(missing_program(argv[0]))
+        status, out, err = self._module.run_command([program, *argv[1:]], environ_update={"LC_ALL": "C"})
         if status != 0:
             raise HostprepError(
                 Problem(
-                    found=f"'{' '.join(action.argv)}' ended with status {status}: {err.strip() or out.strip()}",
-                    wanted=f"to {action.reason}",
+                    found=f"'{' '.join(argv)}' ended with status {status}: {err.strip() or out.strip()}",
+                    wanted=f"to {reason}",
                     remedy="repair what the program complains about and run again: the rest is done then",
                 )
             )
+        return str(out)
 
     def _write(self, action: WriteFile) -> None:
         directory, name = os.path.split(action.path)
@@ -103,6 +108,11 @@ def _remove(path: str) -> None:
     # Of a single unit, that is. A directory such as /etc/sysctl.d belongs to the system.
     if directory.endswith((".device.d", ".slice.d")) and not os.listdir(directory):
         os.rmdir(directory)
+
+
+def _remove_if_there(path: str) -> None:
+    if os.path.lexists(path):
+        _remove(path)
 
 
 def _write_kernel(action: WriteKernel) -> None:

@@ -11,6 +11,8 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virt.hostprep.plugins.module_utils import (
     block,
+    kubelet,
+    kubelet_config,
     slices,
     swap,
     sysctl,
@@ -24,43 +26,26 @@ from ansible_collections.virt.hostprep.plugins.module_utils.verdict import judge
 
 Data = dict[str, t.Any]
 
-# Units of the kubelets that are known: kubeadm and kubespray, k3s, RKE2, MicroK8s, k0s.
-_KUBELET_UNITS = (
-    "kubelet.service",
-    "k3s.service",
-    "k3s-agent.service",
-    "rke2-server.service",
-    "rke2-agent.service",
-    "snap.microk8s.daemon-kubelite.service",
-    "k0sworker.service",
-)
-_UNIT_DIRECTORIES = (
-    units.UNIT_DIRECTORY,
-    "/usr/lib/systemd/system",
-    "/lib/systemd/system",
-    "/usr/local/lib/systemd/system",
-)
-
-
 def check(host: Host, wanted: Data) -> Data:
     """Problems, actions, changes and checks of every subject that is asked for, and the machine itself."""
-    kubelet = find_kubelet(host)
+    found = kubelet.find(host)
     result: Data = {
-        "platform": "kubernetes" if kubelet else "libvirt",
+        "platform": "kubernetes" if found else "libvirt",
         "system": {
             "os": _os_name(host.read("/etc/os-release") or ""),
             "kernel": host.read("/proc/sys/kernel/osrelease") or "",
         },
         "numa": topology.read(host.root),
         "problems": [
-            {"subject": "platform", **problem.as_dict()} for problem in platform_problems(kubelet, wanted["platform"])
+            {"subject": "platform", **problem.as_dict()} for problem in platform_problems(found, wanted["platform"])
         ],
         "warnings_found": [],
+        "gates": [],
         "actions": [],
         "changes": [],
         "checks": [],
     }
-    for name, subject, options in _subjects(wanted):
+    for name, subject, options in _subjects(wanted, found):
         try:
             _add(result, name, subject, host, _validated(subject, options))
         except HostprepError as error:
@@ -71,44 +56,45 @@ def check(host: Host, wanted: Data) -> Data:
         result["devices"] = judge_all(devices, label, units.read_own_swap_units(host))
     except HostprepError as error:
         result["problems"] += [{"subject": "devices", **problem.as_dict()} for problem in error.problems]
+    if not wanted["kubelet"]:
+        # Nothing of this play opens the gates, so its later steps could only stop there.
+        result["problems"] += result["gates"]
     result["problems"] = _without_repeats(result["problems"])
     return result
 
 
-def platform_problems(kubelet: str | None, platform: str) -> list[Problem]:
-    """This release prepares hosts without a kubelet; swap under an unprepared kubelet would take the node down."""
-    if platform in ("kubernetes", "openshift"):
+def platform_problems(found: str | None, platform: str) -> list[Problem]:
+    """found: what a kubelet was recognised by."""
+    if platform == "openshift":
         return [
             Problem(
-                found=f"platform {platform}",
-                wanted="libvirt or auto: this release prepares hosts without a kubelet",
-                remedy="wait for the release that has the kubelet steps; enabling swap first would break the node",
+                found="platform openshift",
+                wanted="libvirt, kubernetes or auto: this release prepares hosts that are reached over SSH",
+                remedy="wait for the release that has the steps of the Machine Config Operator",
             )
         ]
-    if kubelet:
+    if platform == "kubernetes" and not found:
         return [
             Problem(
-                found=f"a kubelet on this host ({kubelet})",
+                found="platform kubernetes, and no kubelet on this host",
+                wanted="a node of a cluster",
+                remedy="take the host out of the play, or set hostprep_platform to auto",
+            )
+        ]
+    if platform == "libvirt" and found:
+        return [
+            Problem(
+                found=f"platform libvirt, and a kubelet on this host ({found})",
                 wanted="a host without one: a kubelet that does not tolerate swap never starts again",
-                remedy="take the host out of the play; this release has no kubelet steps yet",
+                remedy="set hostprep_platform to kubernetes or auto",
             )
         ]
     return []
 
 
-def find_kubelet(host: Host) -> str | None:
-    """The unit or the process by which a kubelet was recognised."""
-    for directory in _UNIT_DIRECTORIES:
-        for unit in _KUBELET_UNITS:
-            if host.exists(f"{directory}/{unit}"):
-                return f"{directory}/{unit}"
-    for pid in host.names("/proc"):
-        if pid.isdigit() and (host.read(f"/proc/{pid}/comm") or "") in ("kubelet", "kubelite"):
-            return f"process {pid}"
-    return None
-
-
-def _subjects(wanted: Data) -> t.Iterator[tuple[str, Subject, Data]]:
+def _subjects(wanted: Data, found: str | None) -> t.Iterator[tuple[str, Subject, Data]]:
+    if wanted["kubelet"] and found:
+        yield "kubelet", kubelet_config, wanted["kubelet"]
     if wanted["sysctl"]:
         yield "sysctl", sysctl, wanted["sysctl"]
     if wanted["swap"]:
@@ -137,9 +123,10 @@ def _add(result: Data, name: str, subject: Subject, host: Host, options: Data) -
     result["warnings_found"] += plan.warnings
     result["actions"] += [{"subject": name, **action.describe()} for action in plan.actions]
     result["checks"] += [{"subject": name, **check.as_dict()} for check in plan.checks]
+    result["gates"] += [{"subject": name, **gate.as_dict()} for gate in plan.gates]
     if plan.actions:
         result["changes"].append({"subject": name, "before": list(plan.before), "after": list(plan.after)})
-    if subject is swap:
+    if subject in (swap, kubelet_config):
         result.update(subject.state(observed, options))
 
 

@@ -56,6 +56,13 @@ class Host:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
+    def modified(self, path: str) -> float | None:
+        """When a file was last written, in seconds since the epoch; None if it is not there."""
+        try:
+            return os.stat(self.path(path)).st_mtime
+        except OSError:
+            return None
+
     def names(self, path: str) -> list[str]:
         """Sorted entries of a directory; empty if there is none."""
         try:

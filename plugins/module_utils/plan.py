@@ -84,7 +84,25 @@ class WriteKernel:
         return {"kernel": self.path, "value": self.value, "reason": self.reason}
 
 
-Action = t.Union[Command, WriteFile, RemoveFile, WriteKernel]
+@dataclass(frozen=True)
+class RestartService:
+    """Restart a service and wait until it is healthy; if it does not come back, undo and start it as it was.
+
+    remove: state files that may not be there when it starts. health_url answers 200 when the service is well.
+    """
+
+    unit: str
+    health_url: str
+    undo: tuple[WriteFile | RemoveFile, ...]
+    reason: str
+    remove: tuple[str, ...] = ()
+
+    def describe(self) -> dict[str, t.Any]:
+        described: dict[str, t.Any] = {"restart": self.unit, "reason": self.reason}
+        return {**described, "remove": list(self.remove)} if self.remove else described
+
+
+Action = t.Union[Command, WriteFile, RemoveFile, WriteKernel, RestartService]
 
 
 @dataclass(frozen=True)
@@ -109,6 +127,8 @@ class Check:
 class Plan:
     """What would have to happen. With problems it is a refusal: then there are no actions.
 
+    gates are what has to be true when the actions begin, and what an earlier step of the sequence brings about: a
+    plan that is only shown names them, a run refuses.
     before and after are lines that a person can read; they become the diff together with the files.
     """
 
@@ -116,6 +136,7 @@ class Plan:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
+    gates: tuple[Problem, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 

@@ -61,8 +61,8 @@ def run_module(subject: Subject) -> None:
 def converge(subject: Subject, host: Host, executor: Executor, wanted: Data, check_mode: bool) -> Data:
     observed = subject.observe(host, wanted)
     plan = subject.plan(observed, wanted)
-    if plan.problems:
-        raise HostprepError(*plan.problems)
+    if plan.problems or (plan.gates and not check_mode):
+        raise HostprepError(*plan.problems, *plan.gates)
     executor.run(plan.actions)
     checks = plan.checks
     if plan.actions and not check_mode:
@@ -74,7 +74,7 @@ def converge(subject: Subject, host: Host, executor: Executor, wanted: Data, che
         "actions": executor.done,
         "diff": diff(plan),
         "checks": [check.as_dict() for check in checks],
-        "warnings": plan.warnings,
+        "warnings": (*plan.warnings, *(f"a run would stop here. {gate}" for gate in plan.gates)),
         **subject.state(observed, wanted),
     }
 

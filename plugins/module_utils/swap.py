@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.virt.hostprep.plugins.module_utils import block, selection, units
+from ansible_collections.virt.hostprep.plugins.module_utils import block, selection, swap_gate, units
 from ansible_collections.virt.hostprep.plugins.module_utils.areas import (
     Area,
     choose,
@@ -51,6 +51,7 @@ ARGUMENT_SPEC: dict[str, t.Any] = {
     "discard": {"type": "str", "choices": ["none", "once", "pages"], "default": "none"},
     "label": {"type": "str", "default": "hostprep"},
     "wipe": {"type": "bool", "default": False},
+    "kubelet_config": {"type": "dict"},
 }
 
 _SYSTEMD_PROPERTIES = ("Id", "LoadState", "NeedDaemonReload")
@@ -72,6 +73,7 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
         "active": block.active_swaps(host),
         "memory": _meminfo(host),
         "kernel_has_swap": host.exists("/proc/swaps"),
+        "gate": swap_gate.observe(host),
     }
 
 
@@ -218,12 +220,12 @@ def _plan_present(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         actions.append(Command(("systemctl", "--no-reload", "enable", *enable), "bring the swap up at every boot"))
     if files or enable or any(_is_stale(area.unit, observed) for area in areas):
         actions.append(Command(("systemctl", "daemon-reload"), "let systemd read the units"))
-    for area in areas:
-        if not area.active or area in going:
-            actions.append(_start(area, wanted))
+    starting = [area for area in areas if not area.active or area in going]
+    actions += [_start(area, wanted) for area in starting]
 
     return Plan(
         actions=tuple(actions),
+        gates=tuple(swap_gate.gates(observed["gate"], wanted["kubelet_config"])) if starting else (),
         warnings=tuple(
             f"{area.title} stays declared at {area.declared['where']}, which is not changed"
             for area in areas

@@ -25,6 +25,11 @@ options:
     type: str
     choices: [auto, libvirt, kubernetes, openshift]
     default: auto
+  kubelet:
+    description: >-
+      Options of M(virt.hostprep.kubelet_config), checked as there, on hosts with a kubelet. Left out, the kubelet is
+      not looked at, and swap under a kubelet is a problem.
+    type: dict
   swap:
     description: Options of M(virt.hostprep.swap_device), checked as there. Left out, swap is not looked at.
     type: dict
@@ -86,6 +91,12 @@ warnings_found:
   type: list
   elements: str
   sample: []
+gates:
+  description: What an action waits for, brought about by an earlier one. Each with subject, found, wanted and remedy.
+  returned: success
+  type: list
+  elements: dict
+  sample: []
 actions:
   description: What would be done, in order. Each with its subject and reason.
   returned: success
@@ -128,6 +139,11 @@ numa:
   returned: success
   type: dict
   sample: {}
+kubelet:
+  description: The kubelet as M(virt.hostprep.kubelet_config) returns it.
+  returned: success, if the host has a kubelet and it was asked for
+  type: dict
+  sample: {}
 swap:
   description: Our swap and that of others as M(virt.hostprep.swap_device) returns it.
   returned: success, if swap was asked for and could be read
@@ -148,6 +164,7 @@ def main() -> None:
                 "choices": ["auto", "libvirt", "kubernetes", "openshift"],
                 "default": "auto",
             },
+            "kubelet": {"type": "dict"},
             "swap": {"type": "dict"},
             "sysctl": {"type": "dict"},
             "slices": {"type": "list", "elements": "dict", "default": []},

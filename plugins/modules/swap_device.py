@@ -100,7 +100,15 @@ options:
       - A device that is mounted, held or otherwise in use is refused even so.
     type: bool
     default: false
+  kubelet_config:
+    description:
+      - What the running kubelet of this host says about itself (C(/configz)), as M(virt.hostprep.pool_sync) returns it.
+      - Needed on a host with a kubelet to turn swap on. It has to say C(failSwapOn=false), and the kubelet's files have
+        to say the same for its next start.
+    type: dict
 seealso:
+  - module: virt.hostprep.kubelet_config
+  - module: virt.hostprep.pool_sync
   - module: virt.hostprep.block_device_info
 """
 

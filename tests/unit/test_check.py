@@ -9,9 +9,10 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible_collections.virt.hostprep.plugins.filter.report import plan_lines
 from ansible_collections.virt.hostprep.plugins.module_utils import check
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
-from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import recorded
+from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import kubelets, recorded
 from ansible_collections.virt.hostprep.tests.unit.fixtures.topology.machine import Files, Link, build
 
 Data = dict[str, t.Any]
@@ -33,7 +34,7 @@ def files(**more: t.Any) -> Files:
 
 
 def run(tmp_path: Path, host: Files | None = None, **wanted: t.Any) -> Data:
-    options = {"platform": "auto", "swap": None, "sysctl": None, "slices": [], **wanted}
+    options = {"platform": "auto", "kubelet": None, "swap": None, "sysctl": None, "slices": [], **wanted}
     return check.check(Host(build(tmp_path / "host", files() if host is None else host)), options)
 
 
@@ -110,7 +111,7 @@ def test_the_devices_are_judged_by_the_label_that_is_wanted(tmp_path: Path) -> N
 
 def test_one_cause_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    result = check.check(Host("/"), {"platform": "auto", **ALL})
+    result = check.check(Host("/"), {"platform": "auto", "kubelet": None, **ALL})
     (problem,) = [problem for problem in result["problems"] if problem["subject"] != "platform"]
     assert problem["found"] == "this runs as user id 1000"
     assert "devices" not in result
@@ -137,21 +138,21 @@ def test_an_unknown_system(tmp_path: Path) -> None:
     ],
 )
 def test_a_kubelet_is_found_by_its_unit(tmp_path: Path, path: str) -> None:
-    result = run(tmp_path, {path: "[Service]\n"})
+    result = run(tmp_path, {path: "[Service]\n"}, platform="libvirt")
     assert result["platform"] == "kubernetes"
     (problem,) = result["problems"]
     assert problem["subject"] == "platform"
-    assert problem["found"] == f"a kubelet on this host (/{path})"
+    assert problem["found"] == f"platform libvirt, and a kubelet on this host ({path.rsplit('/', 1)[1]})"
 
 
-@pytest.mark.parametrize("name", ["kubelet", "kubelite"])
+@pytest.mark.parametrize("name", ["kubelet", "kubelite", "k3s-agent", "k3s-server"])
 def test_a_kubelet_is_found_by_its_process(tmp_path: Path, name: str) -> None:
-    result = run(tmp_path, {"proc/77/comm": f"{name}\n", "proc/78/comm": "bash\n"})
-    assert result["problems"][0]["found"] == "a kubelet on this host (process 77)"
+    result = run(tmp_path, {"proc/77/comm": f"{name}\n", "proc/78/comm": "bash\n"}, platform="libvirt")
+    assert "(process 77)" in result["problems"][0]["found"]
 
 
 def test_a_process_of_another_name_is_no_kubelet(tmp_path: Path) -> None:
-    assert run(tmp_path, {"proc/77/comm": "kubelet-metrics\n"})["problems"] == []
+    assert run(tmp_path, {"proc/77/comm": "kubelet-metrics\n"}, platform="libvirt")["problems"] == []
 
 
 def test_a_link_to_a_unit_counts(tmp_path: Path) -> None:
@@ -159,13 +160,43 @@ def test_a_link_to_a_unit_counts(tmp_path: Path) -> None:
     assert run(tmp_path, host)["platform"] == "kubernetes"
 
 
-@pytest.mark.parametrize("platform", ["kubernetes", "openshift"])
-def test_platforms_of_later_releases(tmp_path: Path, platform: str) -> None:
-    (problem,) = run(tmp_path, {}, platform=platform)["problems"]
-    assert problem["found"] == f"platform {platform}"
-    assert "libvirt or auto" in problem["wanted"]
+def test_the_platform_of_a_later_release(tmp_path: Path) -> None:
+    (problem,) = run(tmp_path, {}, platform="openshift")["problems"]
+    assert problem["found"] == "platform openshift"
 
 
-def test_saying_libvirt_does_not_hide_a_kubelet(tmp_path: Path) -> None:
-    host: Files = {"usr/lib/systemd/system/kubelet.service": ""}
-    assert len(run(tmp_path, host, platform="libvirt")["problems"]) == 1
+def test_kubernetes_needs_a_kubelet(tmp_path: Path) -> None:
+    (problem,) = run(tmp_path, {}, platform="kubernetes")["problems"]
+    assert problem["found"] == "platform kubernetes, and no kubelet on this host"
+
+
+# --- a node of a cluster ------------------------------------------------------------------------------------------
+
+KUBELET: Data = {"settings": {"failSwapOn": False, "memorySwap": {"swapBehavior": "auto"}}, "restart": True}
+
+
+def node() -> Files:
+    return {**kubelets.kubeadm(), **recorded.lab_host()}
+
+
+def test_the_kubelet_is_planned_before_the_swap_that_waits_for_it(tmp_path: Path) -> None:
+    result = run(tmp_path, node(), kubelet=KUBELET, swap=ALL["swap"])
+    assert result["problems"] == []
+    subjects = [action["subject"] for action in result["actions"]]
+    assert list(dict.fromkeys(subjects)) == ["kubelet", "swap"]
+    (gate,) = result["gates"]
+    assert gate["subject"] == "swap"
+    assert result["kubelet"]["node_name"] == "node-1"
+    assert "restart kubelet.service" in "\n".join(plan_lines(result, "node-1"))
+
+
+def test_swap_under_a_kubelet_that_nobody_prepares_is_a_problem(tmp_path: Path) -> None:
+    (problem,) = run(tmp_path, node(), swap=ALL["swap"])["problems"]
+    assert problem["subject"] == "swap"
+    assert "being told so by a file is not enough" in problem["wanted"]
+
+
+def test_the_kubelet_is_no_matter_where_there_is_none(tmp_path: Path) -> None:
+    result = run(tmp_path, kubelet=KUBELET, swap=ALL["swap"])
+    assert result["problems"] == []
+    assert {action["subject"] for action in result["actions"]} == {"swap"}

@@ -15,6 +15,7 @@ CHECK = {
     "platform": "libvirt",
     "problems": [],
     "warnings_found": ["no io.latency"],
+    "gates": [],
     "actions": [
         {"subject": "swap", "command": ["mkswap", "/dev/x"], "reason": "format it"},
         {"subject": "swap", "write": "/etc/u", "reason": "keep it"},
@@ -44,6 +45,15 @@ def test_a_plan_says_when_nothing_is_to_do_or_nothing_will_be_done() -> None:
     assert plan_lines(nothing, "n")[1:] == ["  nothing to do: all is as it should be"]
     assert plan_lines({**nothing, "problems": [PROBLEM]}, "n")[1:] == [
         "  nothing will be done, for 1 reason(s) that follow"
+    ]
+
+
+def test_a_plan_names_restarts_and_what_a_step_waits_for() -> None:
+    restart = {"subject": "kubelet", "restart": "kubelet.service", "reason": "read it", "remove": ["/var/state"]}
+    check = {**CHECK, "actions": [restart], "changes": [], "warnings_found": [], "gates": [PROBLEM]}
+    assert plan_lines(check, "n")[1:] == [
+        "  1. read it: restart kubelet.service, without /var/state",
+        "  before swap: b",
     ]
 
 

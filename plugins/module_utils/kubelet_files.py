@@ -1,0 +1,337 @@
+# Copyright: (c) 2026, the virt.hostprep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which file a kubelet's setting goes into, and what the kubelet then makes of all its files. Pure.
+
+The kubelet takes --config, merges each drop-in of --config-dir into it in the order of their paths (JSON merge
+patch: mappings are merged, lists and scalars replaced), and then lets its other flags win: KEP-3983.
+"""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.virt.hostprep.plugins.module_utils import environment
+from ansible_collections.virt.hostprep.plugins.module_utils.kubelet import ConfigFile, Kubelet
+from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
+    HostprepError,
+    Problem,
+    RemoveFile,
+    WriteFile,
+)
+from ansible_collections.virt.hostprep.plugins.module_utils.units import MARK
+from ansible_collections.virt.hostprep.plugins.module_utils.yaml_dump import dump
+from ansible_collections.virt.hostprep.plugins.module_utils.yaml_merge import merge, merge_patch
+from ansible_collections.virt.hostprep.plugins.module_utils.yaml_text import YamlError, read
+
+Config = dict[str, t.Any]
+Leaf = tuple[str, ...]
+
+API_VERSION = "kubelet.config.k8s.io/v1beta1"
+KIND = "KubeletConfiguration"
+ADDED_DIRECTORY = "/etc/kubernetes/kubelet.conf.d"
+
+_EXTRA_ARGS = "KUBELET_EXTRA_ARGS"  # kubeadm's unit reads it last, and kubeadm never writes it
+
+
+def _text(value: str) -> t.Any:
+    return value
+
+
+def _pairs(value: str) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in value.split(",") if pair)
+
+
+# Flags that set what a configuration can set, too. They win over every file. (kubelet --help)
+_FLAGS: dict[str, tuple[str, t.Callable[[str], t.Any]]] = {
+    "cgroup-driver": ("cgroupDriver", _text),
+    "cpu-manager-policy": ("cpuManagerPolicy", _text),
+    "cpu-manager-policy-options": ("cpuManagerPolicyOptions", _pairs),
+    "fail-swap-on": ("failSwapOn", lambda value: value.lower() in ("true", "t", "1")),
+    "healthz-port": ("healthzPort", int),
+    "kube-reserved": ("kubeReserved", _pairs),
+    "kube-reserved-cgroup": ("kubeReservedCgroup", _text),
+    "max-pods": ("maxPods", int),
+    "memory-manager-policy": ("memoryManagerPolicy", _text),
+    "reserved-cpus": ("reservedSystemCPUs", _text),
+    "system-reserved": ("systemReserved", _pairs),
+    "system-reserved-cgroup": ("systemReservedCgroup", _text),
+    "topology-manager-policy": ("topologyManagerPolicy", _text),
+    "topology-manager-scope": ("topologyManagerScope", _text),
+}
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """The tool that writes a file anew, and what to tell it so that a setting stays."""
+
+    tool: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is to be written, and the kubelet's configuration before and after, flags included.
+
+    overrides: settings that a flag or a later file would win over. sources: the files, as words.
+    """
+
+    path: str
+    settings: Config
+    writes: tuple[WriteFile | RemoveFile, ...]
+    before: Config
+    after: Config
+    sources: str
+    overrides: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    rewritten_by: Rewriter | None = None
+
+    def wanted_leaves(self) -> t.Iterator[tuple[str, t.Any]]:
+        for leaf, value in leaves(self.settings):
+            yield ".".join(leaf), value
+
+    def leaves(self, config: Config) -> t.Iterator[tuple[str, t.Any]]:
+        """The settings that this change is about, as they are in `config`."""
+        for leaf, _value in leaves(self.settings):
+            yield ".".join(leaf), get(config, ".".join(leaf))
+
+
+def change(found: Kubelet, settings: Config, reads_directory: bool, absent: bool, order: int) -> Change:
+    """Raises HostprepError when a file cannot be read as the kubelet would, or no file can carry the settings."""
+    main = _main(found.config)
+    drop_ins = {file.path: _drop_in(file) for file in found.drop_ins} if reads_directory else {}
+    own_way = None if found.config_dir or not reads_directory else _own_way(found)
+    before = _effective(main, drop_ins, found.flags)
+
+    if reads_directory and (found.config_dir or own_way):
+        path = f"{found.config_dir or ADDED_DIRECTORY}/{order}-hostprep.conf"
+        writes = _write_drop_in(found, path, settings, absent)
+        after_drop_ins = {key: data for key, data in drop_ins.items() if key != path}
+        if not absent:
+            after_drop_ins[path] = settings
+            if own_way:
+                writes.append(own_way)
+        after = _effective(main, after_drop_ins, found.flags)
+    elif found.config is not None and found.config.text is not None:
+        path = found.config.path
+        patch = _removal(settings, main) if absent else settings
+        writes = _write_in_place(found.config, patch)
+        after_drop_ins = drop_ins
+        after = _effective(merge_patch(main, patch), drop_ins, found.flags)
+    else:
+        raise HostprepError(_no_file(found))
+    return Change(
+        path=path,
+        settings={} if absent else settings,
+        writes=tuple(writes),
+        before=before,
+        after=after,
+        sources=", ".join([*([found.config.path] if found.config else []), *drop_ins, "flags"]),
+        overrides=() if absent else tuple(_overrides(settings, path, after_drop_ins, found.flags)),
+        rewritten_by=_rewriter(found, [write.path for write in writes]),
+    )
+
+
+def effective(found: Kubelet, reads_directory: bool) -> Config:
+    """What the kubelet would run with if it started now."""
+    drop_ins = {file.path: _drop_in(file) for file in found.drop_ins} if reads_directory else {}
+    return _effective(_main(found.config), drop_ins, found.flags)
+
+
+def leaves(config: Config, above: Leaf = ()) -> t.Iterator[tuple[Leaf, t.Any]]:
+    for key, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def get(config: Config, leaf: str) -> t.Any:
+    """The value at a dotted path; None if it is not there."""
+    value: t.Any = config
+    for key in leaf.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def show(value: t.Any) -> str:
+    return "not set" if value is None else value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _main(file: ConfigFile | None) -> Config:
+    if file is None:
+        return {}
+    if file.text is None:
+        raise HostprepError(
+            Problem(
+                found=f"the kubelet is told to read {file.path}, which is not there",
+                wanted="the configuration file that --config names",
+                remedy="have the tool that set this node up write it (kubeadm: kubeadm upgrade node)",
+            )
+        )
+    return _content(_read(file))
+
+
+def _drop_in(file: ConfigFile) -> Config:
+    data = _read(file)
+    if data.get("apiVersion") != API_VERSION or data.get("kind") != KIND:
+        raise HostprepError(
+            Problem(
+                found=f"{file.path} with apiVersion {data.get('apiVersion')!r} and kind {data.get('kind')!r}",
+                wanted=f"apiVersion {API_VERSION} and kind {KIND} in every drop-in: without, the kubelet does not start",
+                remedy="correct or remove this file",
+            )
+        )
+    return _content(data)
+
+
+def _read(file: ConfigFile) -> Config:
+    try:
+        return read(file.text or "")
+    except YamlError as error:
+        raise HostprepError(
+            Problem(
+                found=f"{file.path}, line {error.line}: {error.found}",
+                wanted=error.wanted,
+                remedy="correct this file; the kubelet reads it, too",
+            )
+        ) from error
+
+
+def _content(data: Config) -> Config:
+    return {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
+
+
+def _effective(main: Config, drop_ins: dict[str, Config], flags: dict[str, str]) -> Config:
+    config = main
+    for path in sorted(drop_ins):
+        config = merge_patch(config, drop_ins[path])
+    return {**config, **_of_flags(flags)}
+
+
+def _of_flags(flags: dict[str, str]) -> Config:
+    return {key: convert(flags[flag]) for flag, (key, convert) in _FLAGS.items() if flag in flags}
+
+
+def _write_drop_in(found: Kubelet, path: str, settings: Config, absent: bool) -> list[WriteFile | RemoveFile]:
+    there = next((file.text for file in found.drop_ins if file.path == path), None)
+    if there is not None and not there.startswith(MARK):
+        raise HostprepError(
+            Problem(
+                found=f"{path}, which was not written by us",
+                wanted="a file of our own",
+                remedy="rename it, or choose another order",
+            )
+        )
+    if absent:
+        return [] if there is None else [RemoveFile(path, there, "forget these settings")]
+    body = dump({"apiVersion": API_VERSION, "kind": KIND, **settings})
+    text = f"{MARK} Changes are overwritten.\n{body}"
+    if there == text:
+        return []
+    return [WriteFile(path, text, there or "", f"set {', '.join(settings)} for the kubelet")]
+
+
+def _write_in_place(file: ConfigFile, patch: Config) -> list[WriteFile | RemoveFile]:
+    before = file.text or ""
+    try:
+        after = merge(before, patch)
+    except YamlError as error:
+        raise HostprepError(
+            Problem(
+                found=f"{file.path}, line {error.line}: {error.found}",
+                wanted=error.wanted,
+                remedy="write this file as block YAML, or run a kubelet of 1.30 or newer with --config-dir, "
+                "so that the settings get a file of their own",
+            )
+        ) from error
+    return [] if after == before else [WriteFile(file.path, after, before, f"set {', '.join(patch)} for the kubelet")]
+
+
+def _removal(settings: Config, main: Config) -> Config:
+    """The patch that takes out what the settings name, as far as it is there with our value."""
+    patch: Config = {}
+    for key, value in settings.items():
+        if isinstance(value, dict) and value and isinstance(main.get(key), dict):
+            inner = _removal(value, main[key])
+            if set(inner) == set(main[key]) and not any(isinstance(entry, dict) for entry in inner.values()):
+                patch[key] = None
+            elif inner:
+                patch[key] = inner
+        elif key in main and main[key] == value:
+            patch[key] = None
+    return patch
+
+
+def _own_way(found: Kubelet) -> WriteFile | RemoveFile | None:
+    """The environment file in which this set-up takes further flags, with --config-dir added to it.
+
+    kubeadm: KUBELET_EXTRA_ARGS of /etc/default/kubelet or /etc/sysconfig/kubelet, whichever its unit reads.
+    Others: the variable that carries --config.
+    """
+    words = [word[1:] for word in found.exec_start if word.startswith("$")]
+    word = f"--config-dir={ADDED_DIRECTORY}"
+    reason = "let the kubelet read its drop-in directory"
+    if _EXTRA_ARGS in words and found.environment_files:
+        path, text = found.environment_files[-1]
+        return WriteFile(path, environment.append_word(text or "", _EXTRA_ARGS, word), text or "", reason)
+    for path, text in found.environment_files:
+        for name, value in environment.parse(text or "").items():
+            if name in words and "--config=" in value:
+                return WriteFile(path, environment.append_word(text or "", name, word), text or "", reason)
+    return None
+
+
+def _rewriter(found: Kubelet, paths: list[str]) -> Rewriter | None:
+    if found.distribution == "kubeadm" and "/var/lib/kubelet/config.yaml" in paths:
+        return Rewriter(
+            "kubeadm (upgrade node, from the ConfigMap kubelet-config)",
+            "put the same keys into it: kubectl --namespace kube-system edit configmap kubelet-config",
+        )
+    if found.distribution == "kubespray" and {"/etc/kubernetes/kubelet.env", "/etc/kubernetes/kubelet-config.yaml"} & set(
+        paths
+    ):
+        return Rewriter(
+            "kubespray",
+            "set kubelet_fail_swap_on: false in its inventory, kubelet_swap_behavior and kubelet_config_extra_args "
+            "for other keys, or kubelet_custom_flags: ['--config-dir=" + ADDED_DIRECTORY + "'] for all",
+        )
+    return None
+
+
+def _overrides(
+    settings: Config, path: str, drop_ins: dict[str, Config], flags: dict[str, str]
+) -> t.Iterator[Problem]:
+    by_flag = {key: flag for flag, (key, _convert) in _FLAGS.items() if flag in flags}
+    for leaf, value in leaves(settings):
+        name = ".".join(leaf)
+        flag = by_flag.get(leaf[0])
+        if flag and get(_of_flags(flags), name) != value:
+            yield Problem(
+                found=f"the flag --{flag}={flags[flag]}, which wins over every file",
+                wanted=f"{name}: {show(value)}",
+                remedy="take the flag out of the kubelet's unit or environment file",
+            )
+            continue
+        for other in sorted(drop_ins):
+            theirs = get(drop_ins[other], name)
+            if (other > path or not path.endswith(".conf")) and theirs is not None and theirs != value:
+                yield Problem(
+                    found=f"{other} sets {name} to {show(theirs)} and is read later than {path}",
+                    wanted=f"{name}: {show(value)}",
+                    remedy="take the key out of that file, or choose a higher order",
+                )
+
+
+def _no_file(found: Kubelet) -> Problem:
+    remedies = {
+        "k3s": "update to a release of k3s that reads agent/etc/kubelet.conf.d (2025 and newer)",
+        "rke2": "update to a release of RKE2 that reads agent/etc/kubelet.conf.d (2025 and newer)",
+    }
+    return Problem(
+        found=f"a kubelet without a configuration file: {' '.join(found.next_argv) or found.unit}",
+        wanted="--config=FILE (or --config-dir from 1.30) on its command line",
+        remedy=remedies.get(found.distribution, "give its unit --config=FILE and start it so"),
+    )

@@ -1,0 +1,296 @@
+# Copyright: (c) 2026, the virt.hostprep authors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What kubelet_config makes of a node: where it writes, what it refuses, and when the kubelet has to start again."""
+
+from __future__ import annotations
+
+import typing as t
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible_collections.virt.hostprep.plugins.module_utils import kubelet_config
+from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
+from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
+    Plan,
+    RemoveFile,
+    RestartService,
+    WriteFile,
+)
+from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import kubelets
+from ansible_collections.virt.hostprep.tests.unit.fixtures.topology.machine import Files, build
+
+SWAP = {"failSwapOn": False, "memorySwap": {"swapBehavior": "auto"}}
+HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+ADDED = "/etc/kubernetes/kubelet.conf.d"
+
+
+def wanted(**options: t.Any) -> dict[str, t.Any]:
+    defaults = {name: spec.get("default") for name, spec in kubelet_config.ARGUMENT_SPEC.items()}
+    return {**defaults, "settings": SWAP, **options}
+
+
+def look(tmp_path: Path, files: Files, **options: t.Any) -> tuple[Plan, dict[str, t.Any]]:
+    """The plan for a recorded node, and what the module would return of it."""
+    tmp_path.mkdir(exist_ok=True)
+    host = Host(build(tmp_path / "host", files))
+    asked = wanted(**options)
+    observed = kubelet_config.observe(host, asked)
+    return kubelet_config.plan(observed, asked), kubelet_config.state(observed, asked)["kubelet"]
+
+
+def plan(tmp_path: Path, files: Files, **options: t.Any) -> Plan:
+    return look(tmp_path, files, **options)[0]
+
+
+def written(made: Plan) -> dict[str, str]:
+    assert made.problems == ()
+    return {action.path: action.content for action in made.actions if isinstance(action, WriteFile)}
+
+
+def problem(made: Plan) -> str:
+    assert made.actions == ()
+    (only,) = made.problems
+    return str(only)
+
+
+def after(files: Files, made: Plan) -> Files:
+    """The node with the plan's files on it."""
+    result = dict(files)
+    for action in made.actions:
+        if isinstance(action, WriteFile):
+            result[action.path.lstrip("/")] = action.content
+        elif isinstance(action, RemoveFile):
+            del result[action.path.lstrip("/")]
+    return result
+
+
+# --- where it writes ----------------------------------------------------------------------------------------------
+
+
+def test_kubeadm_gets_the_directory_where_it_takes_flags(tmp_path: Path) -> None:
+    files = written(plan(tmp_path, kubelets.kubeadm()))
+    assert list(files) == [f"{ADDED}/90-hostprep.conf", "/etc/default/kubelet"]
+    drop_in, environment = files.values()
+    assert yaml.safe_load(drop_in) == {
+        **yaml.safe_load(HEADER),
+        "failSwapOn": False,
+        "memorySwap": {"swapBehavior": "LimitedSwap"},
+    }
+    assert environment == f'KUBELET_EXTRA_ARGS="--config-dir={ADDED}"\n'
+
+
+def test_flags_that_are_there_stay(tmp_path: Path) -> None:
+    files = written(plan(tmp_path, kubelets.kubeadm(extra='# mine\nKUBELET_EXTRA_ARGS="--v=4"\nOTHER=1\n')))
+    assert files["/etc/default/kubelet"] == f'# mine\nKUBELET_EXTRA_ARGS="--v=4 --config-dir={ADDED}"\nOTHER=1\n'
+
+
+def test_a_directory_that_is_read_already_is_used(tmp_path: Path) -> None:
+    made = plan(tmp_path, kubelets.bare("--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d"))
+    assert list(written(made)) == ["/etc/kubelet.d/90-hostprep.conf"]
+
+
+def test_k3s(tmp_path: Path) -> None:
+    made = plan(tmp_path, kubelets.k3s())
+    assert list(written(made)) == ["/var/lib/rancher/k3s/agent/etc/kubelet.conf.d/90-hostprep.conf"]
+
+
+def test_before_1_30_the_file_itself_is_changed_and_the_rest_of_it_kept(tmp_path: Path) -> None:
+    made = plan(tmp_path, kubelets.kubeadm("v1.29.9"), accept_rewrite=True)
+    # NodeSwap is off there: a kubelet that is given swapBehavior exits
+    assert written(made) == {"/var/lib/kubelet/config.yaml": f"{kubelets.KUBEADM_CONFIG}failSwapOn: false\n"}
+
+
+def test_by_hand_and_without_a_directory(tmp_path: Path) -> None:
+    (text,) = written(plan(tmp_path, kubelets.bare())).values()
+    assert "maxPods: 200 # was 110\n" in text
+    assert "# set by hand\n" in text
+    assert yaml.safe_load(text) == {
+        **yaml.safe_load(kubelets.KUBEADM_CONFIG),
+        "failSwapOn": False,
+        "memorySwap": {"swapBehavior": "LimitedSwap"},
+    }
+
+
+# --- again, and back ----------------------------------------------------------------------------------------------
+
+NODES = {
+    "kubeadm": kubelets.kubeadm(),
+    "kubeadm-1.29": kubelets.kubeadm("v1.29.9"),
+    "kubespray": kubelets.kubespray(),
+    "bare": kubelets.bare(),
+    "directory": kubelets.bare("--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d"),
+    "k3s": kubelets.k3s(),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_a_second_run_writes_nothing(tmp_path: Path, name: str) -> None:
+    first = plan(tmp_path / "1", NODES[name], accept_rewrite=True)
+    assert written(first)
+    second = plan(tmp_path / "2", after(NODES[name], first), accept_rewrite=True)
+    assert second.problems == ()
+    assert second.actions == ()
+    assert all(check.ok for check in second.checks)
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_absent_takes_back_what_present_wrote(tmp_path: Path, name: str) -> None:
+    there = after(NODES[name], plan(tmp_path / "1", NODES[name], accept_rewrite=True))
+    back = plan(tmp_path / "2", there, state="absent", accept_rewrite=True)
+    assert back.problems == ()
+    gone = after(there, back)
+    config = [path for path in NODES[name] if path.endswith((".yaml", "00-k3s-defaults.conf"))]
+    for path in config:
+        assert yaml.safe_load(t.cast(str, gone[path])).get("memorySwap") in (None, {})
+        assert "90-hostprep" not in "".join(gone)
+    assert plan(tmp_path / "3", gone, state="absent", accept_rewrite=True).actions == ()
+
+
+def test_absent_waits_for_the_swap_to_go(tmp_path: Path) -> None:
+    there = after(kubelets.bare(), plan(tmp_path / "1", kubelets.bare()))
+    there["proc/swaps"] = "Filename\tType\tSize\tUsed\tPriority\n/dev/nvme0n1 partition 1048576 0 100\n"
+    said = problem(plan(tmp_path / "2", there, state="absent"))
+    assert "swap is on (/dev/nvme0n1)" in said
+    assert "turn the swap off first" in said
+
+
+# --- what it refuses ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "said"),
+    [
+        ({"proc/1/comm": "systemd\n"}, {}, "no kubelet"),
+        (kubelets.bare(cgroup="0::/kubepods.slice/x"), {}, "runs in a container"),
+        (kubelets.bare(arguments="--kubeconfig=/x"), {}, "without a configuration file"),
+        (kubelets.k3s(directory=False), {}, "update to a release of k3s"),
+        (kubelets.kubeadm("v1.29.9"), {}, "kubeadm (upgrade node, from the ConfigMap kubelet-config) writes anew"),
+        (kubelets.kubespray(), {}, "kubelet_fail_swap_on: false"),
+        (kubelets.bare(**{"/etc/machine-config-daemon/currentconfig": "{}"}), {}, "Machine Config Operator"),
+        (kubelets.bare(version="v1.27.1"), {}, "Kubernetes 1.27"),
+        (kubelets.bare(), {"order": 100}, "order 100"),
+        (kubelets.bare(), {"settings": {"FailSwapOn": False}}, "failSwapOn"),
+        (kubelets.bare(), {"settings": {"failSwapOn": "false"}}, "failSwapOn"),
+        (kubelets.bare(), {"settings": {"memorySwap": {"swapBehavior": "UnlimitedSwap"}}}, "UnlimitedSwap"),
+        (kubelets.kubeadm(extra="KUBELET_EXTRA_ARGS=--fail-swap-on=true\n"), {}, "the flag --fail-swap-on=true"),
+        (
+            kubelets.bare(
+                "--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d",
+                **{"/etc/kubelet.d/99-site.conf": f"{HEADER}failSwapOn: true\n"},
+            ),
+            {},
+            "/etc/kubelet.d/99-site.conf sets failSwapOn to true and is read later",
+        ),
+        (
+            kubelets.bare(
+                "--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d",
+                **{"/etc/kubelet.d/50-site.conf": "maxPods: 5\n"},
+            ),
+            {},
+            "/etc/kubelet.d/50-site.conf with apiVersion None",
+        ),
+        (
+            kubelets.bare(
+                "--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d",
+                **{"/etc/kubelet.d/90-hostprep.conf": f"{HEADER}maxPods: 5\n"},
+            ),
+            {},
+            "which was not written by us",
+        ),
+        (kubelets.bare(**{"/etc/kubernetes/kubelet.yaml": f"{HEADER}a: 1\na: 2\n"}), {}, "line 4"),
+        (kubelets.bare(**{"/etc/kubernetes/kubelet.yaml": "{{ template }}\n"}), {}, "line 1"),
+        (kubelets.bare(**{"/etc/kubernetes/kubelet.yaml": '{"maxPods": 5}\n'}), {}, "JSON"),
+        (kubelets.bare("--config=/none"), {}, "/none, which is not there"),
+        ({**kubelets.bare(), "sys/fs/cgroup/cgroup.controllers": None}, {}, "cgroup"),
+    ],
+)
+def test_one_clear_error(tmp_path: Path, files: Files, options: dict[str, t.Any], said: str) -> None:
+    given = {path: text for path, text in files.items() if text is not None}
+    assert said in problem(plan(tmp_path, given, **options))
+
+
+def test_a_fault_that_was_there_before_is_not_ours_to_judge(tmp_path: Path) -> None:
+    config = f"{kubelets.KUBEADM_CONFIG}cpuManagerPolicy: static\n"  # without any reserved CPU
+    made = plan(tmp_path, kubelets.bare(**{"/etc/kubernetes/kubelet.yaml": config}))
+    assert made.problems == ()
+    assert "static" in problem(plan(tmp_path / "2", kubelets.bare(), settings={"cpuManagerPolicy": "static"}))
+
+
+# --- restarts -----------------------------------------------------------------------------------------------------
+
+
+def restarts(made: Plan) -> list[RestartService]:
+    return [action for action in made.actions if isinstance(action, RestartService)]
+
+
+def test_without_leave_nothing_is_restarted_but_it_says_so(tmp_path: Path) -> None:
+    made, state = look(tmp_path, kubelets.bare())
+    assert restarts(made) == []
+    assert state["restart_required"] == ["/etc/kubernetes/kubelet.yaml changes"]
+
+
+def test_a_restart_that_fails_can_be_undone(tmp_path: Path) -> None:
+    (action,) = restarts(plan(tmp_path, kubelets.kubeadm(), restart=True))
+    assert action.unit == "kubelet.service"
+    assert action.health_url == "http://127.0.0.1:10248/healthz"
+    back, gone = action.undo
+    assert isinstance(back, WriteFile)
+    assert (back.path, back.content) == ("/etc/default/kubelet", "KUBELET_EXTRA_ARGS=\n")
+    assert isinstance(gone, RemoveFile)
+    assert gone.path == f"{ADDED}/90-hostprep.conf"
+
+
+def test_a_run_that_was_cut_off_before_the_restart_is_finished(tmp_path: Path) -> None:
+    started = {"started": kubelets.EARLIER}
+    files = kubelets.kubeadm(**started)
+    there = after(files, plan(tmp_path / "1", files))
+    made, state = look(tmp_path / "2", there, restart=True)
+    assert len(restarts(made)) == 1
+    assert len(made.actions) == 1
+    assert "its unit would start it with other arguments" in state["restart_required"]
+    assert any("is newer than the running kubelet" in reason for reason in state["restart_required"])
+
+
+def test_swap_that_was_turned_on_later_is_not_counted_yet(tmp_path: Path) -> None:
+    files = kubelets.bare(started="Wed 2098-01-01 00:00:00.000000 UTC")
+    there = after(files, plan(tmp_path / "1", files))
+    there["commands/systemctl"] = (
+        f"{there['commands/systemctl']}\nId=dev-nvme0n1.swap\nWhat=/dev/nvme0n1\nActiveState=active\n"
+        f"ActiveEnterTimestamp={kubelets.LATER}\n"
+        f"\nId=dev-x.swap\nWhat=/dev/x\nActiveState=inactive\nActiveEnterTimestamp={kubelets.LATER}\n"
+    )
+    made, state = look(tmp_path / "2", there, restart=True)
+    assert len(restarts(made)) == 1
+    (reason,) = state["restart_required"]
+    assert reason.startswith("/dev/nvme0n1 was turned on after the kubelet started")
+
+
+def test_a_kubelet_that_does_not_run_is_started(tmp_path: Path) -> None:
+    made, state = look(tmp_path, kubelets.kubeadm(pid=0), restart=True)
+    assert len(restarts(made)) == 1
+    assert "kubelet.service is not running" in state["restart_required"]
+
+
+# --- state files --------------------------------------------------------------------------------------------------
+
+PINNED = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0-1"}
+STATE = {"/var/lib/kubelet/cpu_manager_state": '{"policyName":"none","defaultCpuSet":"","checksum":1}'}
+
+
+def test_another_policy_needs_a_drained_node(tmp_path: Path) -> None:
+    made, state = look(tmp_path / "1", kubelets.bare(**STATE), settings=PINNED, restart=True)
+    (gate,) = made.gates
+    assert "cpu_manager_state has to go" in gate.found
+    assert state["drain_required"] == [
+        "/var/lib/kubelet/cpu_manager_state: it was written under cpuManagerPolicy none, and static is wanted"
+    ]
+    made = plan(tmp_path / "2", kubelets.bare(**STATE), settings=PINNED, restart=True, drained=True)
+    assert made.gates == ()
+    assert restarts(made)[0].remove == ("/var/lib/kubelet/cpu_manager_state",)
+
+
+def test_swap_needs_no_drain(tmp_path: Path) -> None:
+    _plan, state = look(tmp_path, kubelets.bare(**STATE))
+    assert state["drain_required"] == []
