@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import typing as t
 
 Check = dict[str, t.Any]
@@ -38,6 +39,33 @@ def difference_lines(check: Check) -> list[str]:
     return lines + [f"still to do: {action['reason']}" for action in check["actions"]]
 
 
+def with_node(check: Check, synced: dict[str, t.Any]) -> Check:
+    """The check with what pool_sync found out about its node: one line of evidence, or its problems."""
+    if synced.get("problems") and not synced.get("nodes"):
+        return {**check, "problems": check["problems"] + [{"subject": "node", **p} for p in synced["problems"]]}
+    lines = []
+    for name, node in synced.get("nodes", {}).items():
+        waiting = node["waiting_for"]
+        lines.append(
+            {
+                "subject": "node",
+                "name": f"node {name}",
+                "wanted": "Ready, and its running kubelet does what its files say and counts the swap",
+                "found": "; ".join(waiting) or _in_sync(node),
+                "proof": f"Node {name} and its /configz, by the API server",
+                "ok": not waiting,
+                "supported": True,
+            }
+        )
+    return {**check, "checks": check["checks"] + lines}
+
+
+def _in_sync(node: dict[str, t.Any]) -> str:
+    keys = ", ".join(f"{key}: {json.dumps(value)}" for key, value in (node["kubelet_config"] or {}).items())
+    swap = "" if node["swap_capacity"] is None else f", {node['swap_capacity'] // 2**20} MiB of swap"
+    return f"Ready, {node['kubelet_version']}, {keys}{swap}"
+
+
 def _problem(where: str, problem: dict[str, str]) -> str:
     return f"{where}: found {problem['found']}; wanted {problem['wanted']}; remedy: {problem['remedy']}"
 
@@ -53,9 +81,10 @@ def _deed(action: dict[str, t.Any]) -> str:
 
 
 class FilterModule:
-    def filters(self) -> dict[str, t.Callable[..., list[str]]]:
+    def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         return {
             "plan_lines": plan_lines,
             "problem_lines": problem_lines,
             "difference_lines": difference_lines,
+            "with_node": with_node,
         }

@@ -46,6 +46,7 @@ ARGUMENT_SPEC: dict[str, t.Any] = {
     "accept_rewrite": {"type": "bool", "default": False},
     "restart": {"type": "bool", "default": False},
     "drained": {"type": "bool", "default": False},
+    "node_name": {"type": "str", "default": ""},
 }
 
 
@@ -56,6 +57,7 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
     return {
         "kubelet": found,
         "machine": _machine(host),
+        "swap_total": _meminfo(host).get("SwapTotal", 0),
         "swap_on": [area["path"] for area in block.active_swaps(host)],
         "swap_started": _swap_started(host) if found else {},
         "policies": kubelet_state.observe(host, found) if found else {},
@@ -103,7 +105,8 @@ def state(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> dict[str, t.A
         "unit": found.unit,
         "running": found.running,
         "version": found.version,
-        "node_name": found.node_name,
+        "node_name": wanted["node_name"] or found.node_name,
+        "swap_total": observed["swap_total"],
         "config_file": found.config.path if found.config else None,
         "config_dir": found.config_dir or None,
         "drop_ins": [file.path for file in found.drop_ins],
@@ -256,8 +259,8 @@ def _restart_reasons(
         for path, started in observed["swap_started"].items()
         if _newer(started, found)
     ]
-    if found.argv != found.next_argv and found.exec_start and not found.unit.startswith(("k3s", "rke2")):
-        reasons.append("its unit would start it with other arguments")
+    if kubelet.flags(found.argv) != found.flags:
+        reasons.append("its unit would start it with other flags")
     return reasons
 
 
@@ -315,15 +318,18 @@ def _checks(
 
 def _machine(host: Host) -> kubelet_rules.Machine:
     nodes = [name[4:] for name in host.names("/sys/devices/system/node") if name[:4] == "node" and name[4:].isdigit()]
-    total = next(
-        (line.split()[1] for line in (host.read("/proc/meminfo") or "").splitlines() if line.startswith("MemTotal:")), "0"
-    )
     return kubelet_rules.Machine(
         cgroup_v2=host.exists(f"{kubelet.CGROUPS}/cgroup.controllers"),
         numa_nodes=tuple(sorted(int(node) for node in nodes)) or (0,),
         cpus=frozenset(cpulist.parse_list(host.read("/sys/devices/system/cpu/online") or "")),
-        memory_bytes=int(total) * 1024,
+        memory_bytes=_meminfo(host).get("MemTotal", 0),
     )
+
+
+def _meminfo(host: Host) -> dict[str, int]:
+    """Bytes by the names of /proc/meminfo, where the kubelet reads them, too."""
+    lines = (line.split() for line in (host.read("/proc/meminfo") or "").splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[2:] == ["kB"]}
 
 
 def _swap_started(host: Host) -> dict[str, float | None]:

@@ -35,10 +35,10 @@ _WORDS: dict[str, bool | None] = {
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,19})")
 _INTEGERS = range(-(2**63), 2**64)  # beyond it the kubelet's reader makes a float
 _FLOAT = re.compile(r"(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?")
-_AMBIGUOUS = re.compile(  # without its underscores
+_NUMBER = re.compile(  # in any notation of any reader, without its underscores
     r"[-+]?(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][-+]?[01]+|(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?)"
-    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)|[yYnN]|=|<<"
 )
+_UNCLEAR = re.compile(r"[yYnN]|=|<<|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 class NotClear(ValueError):
@@ -57,7 +57,7 @@ def value_of(word: str) -> t.Any:
         return int(word)
     if _FLOAT.fullmatch(word) and math.isfinite(float(word)):
         return float(word)
-    if _AMBIGUOUS.fullmatch(word.replace("_", "")):
+    if _UNCLEAR.fullmatch(word) or _NUMBER.fullmatch(word.replace("_", "")):
         raise NotClear(
             f"{word[:60]}, which readers of YAML take for different values",
             "a decimal number, true, false, or a text in quotes",

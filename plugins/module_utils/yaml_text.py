@@ -148,6 +148,8 @@ class _Reader:
         if self.marker() == "---":
             self.pos += 3
             self.end_line("the document in the lines after ---")
+        elif self.marker():
+            raise self.not_understood("a document before its end")
         root = self.root()
         if self.marker() == "...":
             self.pos += 3

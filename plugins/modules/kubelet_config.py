@@ -63,6 +63,10 @@ options:
       - Needed for changes that RV(kubelet.drain_required) names.
     type: bool
     default: false
+  node_name:
+    description: Name of the node in the cluster, where it is another than the one that its command line tells.
+    type: str
+    default: ""
 seealso:
   - module: virt.hostprep.pool_sync
   - module: virt.hostprep.swap_device
@@ -160,6 +164,10 @@ kubelet:
       description: The name under which it registers its node.
       type: str
       sample: worker-1
+    swap_total:
+      description: Bytes of swap that the host has now, which the kubelet counts at its next start.
+      type: int
+      sample: 2147475456
     config_file:
       description: The file of C(--config).
       type: str

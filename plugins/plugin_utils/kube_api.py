@@ -191,7 +191,7 @@ class Api:
         try:
             answer = self._request(self._verified_pool(), url)
         except Unavailable as error:
-            return Configz(None, None, f"{url}: {error}")
+            return Configz(None, None, f"{refused}; {url}: {error}")
         except HostprepError as error:
             raise self._may_not_read(f"{refused}; {url}: {error.problems[0].found}") from error
         if answer.status in (401, 403):

@@ -22,7 +22,7 @@ _NAME = "NAME"
 
 def up(args: argparse.Namespace) -> int:
     """Make and boot a lab; boot it if it is stopped; leave it alone if it is running."""
-    Lab.up(args.name, image=args.image, disks=args.disk, root=args.root, memory=args.memory)
+    Lab.up(args.name, args.image, args.disk, args.root, args.memory, args.forward)
     return 0
 
 
@@ -46,6 +46,7 @@ def list_labs(args: argparse.Namespace) -> int:
             "accel": lab.config.accel,
             "root": lab.config.root,
             "port": lab.config.port,
+            "forwards": lab.forwards,
             "disks": [disk.serial for disk in lab.config.disks],
         }
         for lab in vm.all_labs()
@@ -170,6 +171,13 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         metavar="SERIAL:SIZE[:numa=N][:content=blank|ext4|gpt]",
         help=f"an NVMe disk, may be given several times (default: {', '.join(disks.DEFAULT)})",
+    )
+    command.add_argument(
+        "--forward",
+        action="append",
+        type=int,
+        metavar="PORT",
+        help="a TCP port of the guest to reach from here, may be given several times; `list --json` shows where",
     )
     command = add("down", down)
     command.add_argument("name", metavar=_NAME, nargs="+")

@@ -28,6 +28,7 @@ class Config:
     port: int = 0
     accel: str = ""
     hotplugged: dict[str, str] = field(default_factory=dict)  # serial → spare port, until QEMU starts anew
+    forwards: dict[int, int] = field(default_factory=dict)  # port of the guest → port of the controller, on loopback
 
     def to_json(self) -> str:
         """The text of config.json."""
@@ -39,6 +40,7 @@ def from_json(text: str, where: Path) -> Config:
     try:
         data: dict[str, Any] = json.loads(text)
         data["disks"] = [Disk(**disk) for disk in data["disks"]]
+        data["forwards"] = {int(guest): port for guest, port in data.get("forwards", {}).items()}  # JSON has text keys
         return Config(**data)
     except (ValueError, TypeError, KeyError) as error:
         raise LabError(f"{where} is not a lab's configuration ({error}); end this lab with: lab down NAME") from error

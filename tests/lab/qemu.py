@@ -104,8 +104,10 @@ def _boot(config: Config, image: Image, files: Files) -> list[str]:
 
 
 def _network(config: Config) -> list[str]:
+    ports = {22: config.port, **config.forwards}
+    forwards = "".join(f",hostfwd=tcp:127.0.0.1:{port}-:{guest}" for guest, port in ports.items())
     return [
-        *_options(netdev=f"user,id=net,hostfwd=tcp:127.0.0.1:{config.port}-:22"),
+        *_options(netdev=f"user,id=net{forwards}"),
         *_device("virtio-net-pci", netdev="net", romfile=""),
     ]
 

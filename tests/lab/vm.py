@@ -10,6 +10,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -66,19 +67,21 @@ class Lab:
         disks: list[str] | None = None,
         root: str | None = None,
         memory: int | None = None,
+        forward: list[int] | None = None,
     ) -> Lab:
         """Make and boot lab `name`, or boot it if it is stopped, or leave it alone if it is running.
 
         What is not given is remembered from before, else the default. `memory` is in MiB; `disks` are texts as
-        ``lab up --disk`` takes them.
+        ``lab up --disk`` takes them; `forward` are TCP ports of the guest that the controller shall reach (see
+        :attr:`forwards`).
         """
         folder = paths.lab_dir(name)
         with paths.lock(f"lab-{name}"):
             if (folder / "config.json").exists():
                 lab = cls.load(name)
-                lab._refuse_other_options(image, disks, root, memory)
+                lab._refuse_other_options(image, disks, root, memory, forward)
             else:
-                lab = cls._create(folder, name, image, disks, root, memory)
+                lab = cls._create(folder, name, image, disks, root, memory, forward)
             if lab.running:
                 step(f"lab {name} is running")
             else:
@@ -95,6 +98,7 @@ class Lab:
         disk_texts: list[str] | None,
         root: str | None,
         memory: int | None,
+        forward: list[int] | None,
     ) -> Lab:
         wanted = disks.parse_disks(list(disks.DEFAULT) if disk_texts is None else disk_texts)
         image_name = image_name or os.environ.get("LAB_IMAGE") or DEFAULT_IMAGE
@@ -103,6 +107,9 @@ class Lab:
             raise LabError(f"root disk {root!r} not known; wanted one of {', '.join(ROOTS)}")
         if memory < 512:
             raise LabError(f"memory of {memory} MiB is too little; wanted 512 or more")
+        forwards = dict.fromkeys(forward or [], 0)
+        if 22 in forwards or not all(0 < port < 65536 for port in forwards):
+            raise LabError(f"cannot forward the ports {forward}; wanted 1 to 65535 without 22, which always is")
         source = image.ensure(image_name)
         if folder.exists():  # an earlier creation was cut off: its config.json, written last, is missing
             shutil.rmtree(folder)
@@ -111,7 +118,7 @@ class Lab:
         files.folder.chmod(0o700)
         step(f"making lab {name}: image {image_name}, root disk on {root}, {len(wanted)} NVMe disks")
         order = [ROOT_SERIAL] * (root == "nvme") + [disk.serial for disk in wanted]
-        lab = cls(Config(name, image_name, root, memory, str(uuid.uuid4()), wanted, order), files)
+        lab = cls(Config(name, image_name, root, memory, str(uuid.uuid4()), wanted, order, forwards=forwards), files)
         ssh.make_keys(files, name)
         if source.kernel is None:
             seed.create(files, name)
@@ -122,7 +129,12 @@ class Lab:
         return lab
 
     def _refuse_other_options(
-        self, image_name: str | None, disk_texts: list[str] | None, root: str | None, memory: int | None
+        self,
+        image_name: str | None,
+        disk_texts: list[str] | None,
+        root: str | None,
+        memory: int | None,
+        forward: list[int] | None,
     ) -> None:
         wanted = None if disk_texts is None else disks.parse_disks(disk_texts)
         has = self.config
@@ -131,6 +143,7 @@ class Lab:
             ("disks", has.disks, wanted),
             ("root", has.root, root),
             ("memory", has.memory, memory),
+            ("forwarded ports", sorted(has.forwards), None if forward is None else sorted(set(forward))),
         ):
             if want is not None and want != found:
                 raise LabError(
@@ -158,18 +171,24 @@ class Lab:
         """How SSH reaches the guest."""
         return ssh.Connection(self.config.name, self.config.port, self.files)
 
+    @property
+    def forwards(self) -> dict[int, int]:
+        """The guest's forwarded ports: port of the guest → port on 127.0.0.1 of the controller, of this boot."""
+        return dict(self.config.forwards)
+
     def _save(self) -> None:
         partial = self.files.config.with_suffix(".partial")
         partial.write_text(self.config.to_json(), encoding="utf-8")
         partial.replace(self.files.config)
 
     def _start(self) -> None:
-        """Start QEMU. Another program can take the port between our look and QEMU's use: then try another."""
+        """Start QEMU. Another program can take a port between our look and QEMU's use: then try others."""
         source = image.under(self.files.root)
         self.config.accel = accel.choose()
         self.config.hotplugged = {}
         for _dummy in range(_PORT_TRIES):
-            self.config.port = _free_port(self.config.port)
+            self.config.port, *ports = _free_ports([self.config.port, *self.config.forwards.values()])
+            self.config.forwards = dict(zip(self.config.forwards, ports, strict=True))
             self._save()
             command = qemu.command(self.config, source, self.files)
             command[0] = tool(command[0])
@@ -471,14 +490,19 @@ def all_labs() -> list[Lab]:
     return [Lab.load(path.parent.name) for path in sorted(paths.labs_dir().glob("*/config.json"))]
 
 
-def _free_port(preferred: int) -> int:
-    """A free loopback port: the one used before if it is free, so that inventories stay true."""
+def _free_ports(preferred: list[int]) -> list[int]:
+    """Free loopback ports: those used before where they are free, so that inventories stay true. All different."""
+    with ExitStack() as held:
+        return [_hold_port(held, port) for port in preferred]
+
+
+def _hold_port(held: ExitStack, preferred: int) -> int:
     for port in (preferred, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return int(probe.getsockname()[1])
+        probe = held.enter_context(socket.socket())
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return int(probe.getsockname()[1])
     raise LabError("no free TCP port on 127.0.0.1; end something that holds them")

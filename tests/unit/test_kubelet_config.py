@@ -249,7 +249,7 @@ def test_a_run_that_was_cut_off_before_the_restart_is_finished(tmp_path: Path) -
     made, state = look(tmp_path / "2", there, restart=True)
     assert len(restarts(made)) == 1
     assert len(made.actions) == 1
-    assert "its unit would start it with other arguments" in state["restart_required"]
+    assert "its unit would start it with other flags" in state["restart_required"]
     assert any("is newer than the running kubelet" in reason for reason in state["restart_required"])
 
 

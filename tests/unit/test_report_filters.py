@@ -7,6 +7,7 @@ from ansible_collections.virt.hostprep.plugins.filter.report import (
     difference_lines,
     plan_lines,
     problem_lines,
+    with_node,
 )
 
 PROBLEM = {"subject": "swap", "found": "a", "wanted": "b", "remedy": "c"}
@@ -79,3 +80,24 @@ def test_differences_are_problems_unmet_checks_and_work_that_is_left() -> None:
 
 def test_the_filters_are_there_by_name() -> None:
     assert set(FilterModule().filters()) == {"plan_lines", "problem_lines", "difference_lines"}
+
+
+NODE = {
+    "waiting_for": [],
+    "kubelet_version": "v1.33.4",
+    "kubelet_config": {"failSwapOn": False},
+    "swap_capacity": 2 * 2**30,
+}
+
+
+def test_the_word_of_the_node_is_one_more_check() -> None:
+    (line,) = with_node(CHECK, {"nodes": {"n1": NODE}})["checks"]
+    assert line["ok"] is True
+    assert line["found"] == "Ready, v1.33.4, failSwapOn: false, 2048 MiB of swap"
+    (line,) = with_node(CHECK, {"nodes": {"n1": {**NODE, "waiting_for": ["a", "b"]}}, "problems": [PROBLEM]})["checks"]
+    assert (line["ok"], line["found"]) == (False, "a; b")
+
+
+def test_a_node_that_nobody_could_ask_is_a_problem() -> None:
+    problem = {"found": "403", "wanted": "leave", "remedy": "a role"}
+    assert with_node(CHECK, {"nodes": {}, "problems": [problem]})["problems"] == [{"subject": "node", **problem}]

@@ -31,7 +31,14 @@ Capture = pytest.CaptureFixture[str]
 class Lamp:
     """Wants the lamp on. `obeys`: whether switching helps; `breaks`: whether the switch breaks after it."""
 
-    def __init__(self, obeys: bool = True, problem: Problem | None = None, later: Problem | None = None) -> None:
+    def __init__(
+        self,
+        obeys: bool = True,
+        problem: Problem | None = None,
+        later: Problem | None = None,
+        gates: tuple[Problem, ...] = (),
+    ) -> None:
+        self.gates = gates
         self.ARGUMENT_SPEC = {"on": {"type": "bool", "default": True}}
         self.lit = False
         self.obeys = obeys
@@ -51,6 +58,7 @@ class Lamp:
         switch: tuple[Action, ...] = (Command(("switch", "it"), "switch the lamp"),)
         return Plan(
             actions=() if right else switch,
+            gates=() if right else self.gates,
             warnings=("the lamp is old",),
             checks=(Check("lamp", str(wanted["on"]), str(observed["lit"]), "the room", right),),
             before=(f"lit: {observed['lit']}",),
@@ -122,6 +130,19 @@ def test_a_refusal_is_one_failure_with_everything_in_it(capsys: Capture, monkeyp
     assert result["msg"] == "Found: no lamp. Wanted: a lamp. Remedy: buy one."
     assert result["problems"] == [{"found": "no lamp", "wanted": "a lamp", "remedy": "buy one"}]
     assert (result["actions"], result["changed"], lamp.lit) == ([], False, False)
+
+
+def test_a_gate_stops_a_run_and_is_only_shown_by_check_mode(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lamp = Lamp(gates=(Problem("no current", "current", "wait for it"),))
+    result = run(capsys, monkeypatch, lamp)
+    assert result["failed"] is True
+    assert result["problems"] == [{"found": "no current", "wanted": "current", "remedy": "wait for it"}]
+    assert (result["actions"], lamp.lit) == ([], False)
+    predicted = run(capsys, monkeypatch, lamp, _ansible_check_mode=True)
+    assert predicted["changed"] is True
+    assert "a run would stop here. Found: no current" in json.dumps(predicted["warnings"])
 
 
 def test_an_action_that_fails(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

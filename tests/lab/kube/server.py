@@ -77,7 +77,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault and fault.status is not None:
             self._send(service.sick(fault.status))
         else:
-            response = service.answer(Request(self.command, self.path, dict(self.headers.items()), body))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            response = service.answer(Request(self.command, self.path, headers, body))
             if response.watch:
                 self._stream(response)
             else:

@@ -27,7 +27,7 @@ LAB = "/lab/"  # what tests tell the server itself; a fault does not hit it
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it came in."""
+    """A request as it came in; the names of headers are in lower case."""
 
     method: str
     url: str
@@ -71,13 +71,13 @@ class Service:
         """The answer to a request, errors included."""
         try:
             target = parse(request.method, request.url)
-            user = self.users.authenticate(request.headers.get("Authorization"))
+            user = self.users.authenticate(request.headers.get("authorization"))
             if not self.users.allowed(user, target.access()):
                 raise target.access().refused(user)
             if target.path.startswith(LAB):
                 return self._lab(target, _decoded(request))
             if not target.plural:
-                return self._document(target, request.headers.get("Accept", ""))
+                return self._document(target, request.headers.get("accept", ""))
             return self._resource(target, user, request)
         except ApiError as error:
             return _json(error.body(), error.code)
@@ -220,7 +220,7 @@ def _json(data: Json, code: int = 200) -> Response:
 
 
 def _content_type(request: Request) -> str:
-    return request.headers.get("Content-Type", "").partition(";")[0].strip()
+    return request.headers.get("content-type", "").partition(";")[0].strip()
 
 
 def _decoded(request: Request) -> Any:

@@ -1460,7 +1460,7 @@ def run_kubelet(words: list[str]) -> None:
     while not stop.is_set():
         if node:
             node.keep()
-        stop.wait(10 if node is None or node.registered else 1)
+        stop.wait(10 if node is None or node.registered else 2)
 
 
 def _api(flags: Flags) -> Api | None:
@@ -1594,11 +1594,9 @@ def look_real(program: str) -> None:
 
 
 def main() -> int:
-    """kubelet or k3s, by the name of the program."""
-    program = sys.argv[0]
-    look_real(program)
+    """kubelet or k3s, by the name of the program: the exit status."""
     try:
-        if os.path.basename(program) == "k3s":
+        if os.path.basename(sys.argv[0]) == "k3s":
             run_k3s(sys.argv[1:])
         else:
             run_kubelet(sys.argv[1:])
@@ -1606,6 +1604,12 @@ def main() -> int:
         log("E", "run.go:72", "command failed", err=error)
         return 1
     return 0
+
+
+def installed() -> int:
+    """What the launcher calls that install puts in the place of the real program."""
+    look_real(sys.argv[0])
+    return main()
 
 
 if __name__ == "__main__":
