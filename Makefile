@@ -22,11 +22,13 @@ setup: ## install packages and .venv, as far as they are missing
 setup-lab:
 	@scripts/setup lab
 
-lab: ## boot a lab host, prepare it with site.yml, verify it, show the report
-	@scripts/lab-demo
+PLATFORM := libvirt
+lab: ## boot a lab host, prepare it with site.yml, verify it, show the report; PLATFORM=kubernetes: a pool of two nodes
+	@scripts/lab-demo $(PLATFORM)
 
-lab-down: ## end the lab host of `make lab`
+lab-down: ## end the lab hosts of `make lab`
 	@tests/lab/lab down demo
+	@tests/lab/lab cluster down demo-pool
 
 test: ## everything: check, molecule, vm
 	@$(MAKE) --no-print-directory check

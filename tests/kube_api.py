@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 from kubernetes import client, config
-from kubernetes.client.exceptions import ApiException
+from kubernetes.client.exceptions import ApiException, NotFoundException
 from kubernetes.dynamic import DynamicClient
 from lab.kube import Api
 
@@ -70,13 +70,14 @@ class RealCluster:
         return path
 
     def close(self) -> None:
-        """Remove the users."""
-        rbac = client.RbacAuthorizationV1Api(self._api)
-        for role in self._roles:
-            rbac.delete_cluster_role_binding(role)
-            rbac.delete_cluster_role(role)
-        if self._roles:
-            client.CoreV1Api(self._api).delete_namespace(self._namespace)
+        """Remove the users, also those that were made in part only."""
+        core, rbac = client.CoreV1Api(self._api), client.RbacAuthorizationV1Api(self._api)
+        removals = [(rbac.delete_cluster_role_binding, role) for role in self._roles]
+        removals += [(rbac.delete_cluster_role, role) for role in self._roles]
+        removals += [(core.delete_namespace, self._namespace)] if self._roles else []
+        for remove, name in removals:
+            with contextlib.suppress(NotFoundException):
+                remove(name)
         self._api.close()
 
 

@@ -26,6 +26,7 @@ from ansible_collections.virt.hostprep.plugins.module_utils.verdict import judge
 
 Data = dict[str, t.Any]
 
+
 def check(host: Host, wanted: Data) -> Data:
     """Problems, actions, changes and checks of every subject that is asked for, and the machine itself."""
     found = kubelet.find(host)

@@ -36,7 +36,9 @@ class Distribution:
 # The first whose unit exists. kubeadm, kubespray and hand-made nodes share kubelet.service, see _flavour.
 DISTRIBUTIONS = (
     Distribution("k3s", ("k3s.service", "k3s-agent.service"), "/var/lib/rancher/k3s/agent/etc/kubelet.conf.d"),
-    Distribution("rke2", ("rke2-server.service", "rke2-agent.service"), "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d"),
+    Distribution(
+        "rke2", ("rke2-server.service", "rke2-agent.service"), "/var/lib/rancher/rke2/agent/etc/kubelet.conf.d"
+    ),
     Distribution("microk8s", ("snap.microk8s.daemon-kubelite.service",)),
     Distribution("k0s", ("k0sworker.service", "k0scontroller.service")),
     Distribution("kubelet", ("kubelet.service",)),

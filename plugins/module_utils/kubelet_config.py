@@ -208,7 +208,7 @@ def _change(found: kubelet.Kubelet, wanted: dict[str, t.Any]) -> kubelet_files.C
     return kubelet_files.change(
         found,
         resolved(wanted["settings"], release),
-        reads_directory=releases.kubernetes(release).config_dir or found.drop_in_alpha,
+        config_dir=releases.kubernetes(release).config_dir,
         absent=wanted["state"] == "absent",
         order=wanted["order"],
     )
@@ -245,9 +245,7 @@ def _effect_problems(
     return problems
 
 
-def _restart_reasons(
-    observed: dict[str, t.Any], found: kubelet.Kubelet, change: kubelet_files.Change
-) -> list[str]:
+def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change: kubelet_files.Change) -> list[str]:
     """Why the kubelet does not run what its files say, or will not after the change. Empty: it does."""
     reasons = [f"{write.path} changes" for write in change.writes]
     if found.started is None:

@@ -44,11 +44,16 @@ def _pairs(value: str) -> dict[str, str]:
     return dict(pair.partition("=")[::2] for pair in value.split(",") if pair)
 
 
+def _thresholds(value: str) -> dict[str, str]:
+    return dict(pair.partition("<")[::2] for pair in value.split(",") if pair)
+
+
 # Flags that set what a configuration can set, too. They win over every file. (kubelet --help)
 _FLAGS: dict[str, tuple[str, t.Callable[[str], t.Any]]] = {
     "cgroup-driver": ("cgroupDriver", _text),
     "cpu-manager-policy": ("cpuManagerPolicy", _text),
     "cpu-manager-policy-options": ("cpuManagerPolicyOptions", _pairs),
+    "eviction-hard": ("evictionHard", _thresholds),
     "fail-swap-on": ("failSwapOn", lambda value: value.lower() in ("true", "t", "1")),
     "healthz-port": ("healthzPort", int),
     "kube-reserved": ("kubeReserved", _pairs),
@@ -98,14 +103,17 @@ class Change:
             yield ".".join(leaf), get(config, ".".join(leaf))
 
 
-def change(found: Kubelet, settings: Config, reads_directory: bool, absent: bool, order: int) -> Change:
-    """Raises HostprepError when a file cannot be read as the kubelet would, or no file can carry the settings."""
+def change(found: Kubelet, settings: Config, config_dir: bool, absent: bool, order: int) -> Change:
+    """config_dir: whether this release reads a drop-in directory without an alpha switch.
+
+    Raises HostprepError when a file cannot be read as the kubelet would, or no file can carry the settings.
+    """
     main = _main(found.config)
-    drop_ins = {file.path: _drop_in(file) for file in found.drop_ins} if reads_directory else {}
-    own_way = None if found.config_dir or not reads_directory else _own_way(found)
+    drop_ins = _drop_ins(found, config_dir)
+    own_way = None if found.config_dir or not config_dir else _own_way(found)
     before = _effective(main, drop_ins, found.flags)
 
-    if reads_directory and (found.config_dir or own_way):
+    if config_dir and (found.config_dir or own_way):
         path = f"{found.config_dir or ADDED_DIRECTORY}/{order}-hostprep.conf"
         writes = _write_drop_in(found, path, settings, absent)
         after_drop_ins = {key: data for key, data in drop_ins.items() if key != path}
@@ -134,10 +142,9 @@ def change(found: Kubelet, settings: Config, reads_directory: bool, absent: bool
     )
 
 
-def effective(found: Kubelet, reads_directory: bool) -> Config:
+def effective(found: Kubelet, config_dir: bool) -> Config:
     """What the kubelet would run with if it started now."""
-    drop_ins = {file.path: _drop_in(file) for file in found.drop_ins} if reads_directory else {}
-    return _effective(_main(found.config), drop_ins, found.flags)
+    return _effective(_main(found.config), _drop_ins(found, config_dir), found.flags)
 
 
 def leaves(config: Config, above: Leaf = ()) -> t.Iterator[tuple[Leaf, t.Any]]:
@@ -174,13 +181,18 @@ def _main(file: ConfigFile | None) -> Config:
     return _content(_read(file))
 
 
+def _drop_ins(found: Kubelet, config_dir: bool) -> dict[str, Config]:
+    """What is read. While the directory is alpha (1.28, 1.29) we only read it: there, false does not override true."""
+    return {file.path: _drop_in(file) for file in found.drop_ins} if config_dir or found.drop_in_alpha else {}
+
+
 def _drop_in(file: ConfigFile) -> Config:
     data = _read(file)
     if data.get("apiVersion") != API_VERSION or data.get("kind") != KIND:
         raise HostprepError(
             Problem(
                 found=f"{file.path} with apiVersion {data.get('apiVersion')!r} and kind {data.get('kind')!r}",
-                wanted=f"apiVersion {API_VERSION} and kind {KIND} in every drop-in: without, the kubelet does not start",
+                wanted=f"apiVersion {API_VERSION} and kind {KIND} in every drop-in, or the kubelet does not start",
                 remedy="correct or remove this file",
             )
         )
@@ -205,7 +217,8 @@ def _content(data: Config) -> Config:
 
 
 def _effective(main: Config, drop_ins: dict[str, Config], flags: dict[str, str]) -> Config:
-    config = main
+    gates = {key: value == "true" for key, value in _pairs(flags.get("feature-gates", "")).items()}
+    config = merge_patch({"featureGates": gates} if gates else {}, main)  # the one flag that every file wins over
     for path in sorted(drop_ins):
         config = merge_patch(config, drop_ins[path])
     return {**config, **_of_flags(flags)}
@@ -290,9 +303,10 @@ def _rewriter(found: Kubelet, paths: list[str]) -> Rewriter | None:
             "kubeadm (upgrade node, from the ConfigMap kubelet-config)",
             "put the same keys into it: kubectl --namespace kube-system edit configmap kubelet-config",
         )
-    if found.distribution == "kubespray" and {"/etc/kubernetes/kubelet.env", "/etc/kubernetes/kubelet-config.yaml"} & set(
-        paths
-    ):
+    if found.distribution == "kubespray" and {
+        "/etc/kubernetes/kubelet.env",
+        "/etc/kubernetes/kubelet-config.yaml",
+    } & set(paths):
         return Rewriter(
             "kubespray",
             "set kubelet_fail_swap_on: false in its inventory, kubelet_swap_behavior and kubelet_config_extra_args "
@@ -301,9 +315,7 @@ def _rewriter(found: Kubelet, paths: list[str]) -> Rewriter | None:
     return None
 
 
-def _overrides(
-    settings: Config, path: str, drop_ins: dict[str, Config], flags: dict[str, str]
-) -> t.Iterator[Problem]:
+def _overrides(settings: Config, path: str, drop_ins: dict[str, Config], flags: dict[str, str]) -> t.Iterator[Problem]:
     by_flag = {key: flag for flag, (key, _convert) in _FLAGS.items() if flag in flags}
     for leaf, value in leaves(settings):
         name = ".".join(leaf)
@@ -317,7 +329,8 @@ def _overrides(
             continue
         for other in sorted(drop_ins):
             theirs = get(drop_ins[other], name)
-            if (other > path or not path.endswith(".conf")) and theirs is not None and theirs != value:
+            later = path not in drop_ins or other > path  # every drop-in is read after the file itself
+            if later and theirs is not None and theirs != value:
                 yield Problem(
                     found=f"{other} sets {name} to {show(theirs)} and is read later than {path}",
                     wanted=f"{name}: {show(value)}",

@@ -562,7 +562,7 @@ def _period(config: Data, key: str) -> Fraction | None:
 
 def _amount(value: t.Any) -> Fraction | None:
     try:
-        return quantity(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else None
+        return quantity(value) if isinstance(value, (str, int, float)) else None
     except ValueError:
         return None
 

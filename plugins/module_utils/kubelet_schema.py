@@ -3,9 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The keys of KubeletConfiguration kubelet.config.k8s.io/v1beta1 and the type of each, by release.
 
-A kubelet decodes strictly: a key in the wrong case, or false written as text, and it does not start. The table
-follows config/v1beta1/types.go of kubernetes/kubelet v0.28 to v0.36, in its order; the bounds of a single value
-follow pkg/kubelet/apis/config/validation. What ties several values together is in kubelet_rules.py.
+A kubelet does not start over a value of the wrong type. A key that it does not know, or one in the wrong case, it
+passes over with one line in its log: here both are problems. The table follows config/v1beta1/types.go of
+kubernetes/kubelet v0.28 to v0.36, in its order; the bounds of a single value follow
+pkg/kubelet/apis/config/validation, cm and eviction of Kubernetes.
+What ties several values together is in kubelet_rules.py.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ def _int(low: int = -(1 << 31), high: int = (1 << 31) - 1) -> _Check:
 
 def _parses(reader: t.Callable[[t.Any], t.Any], types: tuple[type, ...] = (str,)) -> t.Callable[[t.Any], bool]:
     def valid(value: t.Any) -> bool:
-        if not isinstance(value, types) or isinstance(value, bool):
+        if not isinstance(value, types):
             return False
         try:
             reader(value)

@@ -80,9 +80,7 @@ def _wait_healthy(action: RestartService, run: Run) -> None:
             break
         running = state.get("ActiveState") == "active" and state.get("MainPID", "0") != "0"
         if running and (
-            _answers(action.health_url)
-            if action.health_url
-            else deaths == 0 and time.monotonic() - began > _QUIET
+            _answers(action.health_url) if action.health_url else deaths == 0 and time.monotonic() - began > _QUIET
         ):
             return
         time.sleep(_POLL)

@@ -37,10 +37,11 @@ def gates(observed: dict[str, t.Any], live: dict[str, t.Any] | None) -> list[Pro
                 remedy=f"{_REMEDY}; a task of its own passes kubelet_config as virt.hostprep.pool_sync returns it",
             )
         ]
-    if live.get("failSwapOn", True) is not False:
+    says = live.get("failSwapOn", True)
+    if says is not False:
         return [
             Problem(
-                found=f"the running kubelet says failSwapOn: {kubelet_files.show(live.get('failSwapOn', True))}; {_HARM}",
+                found=f"the running kubelet says failSwapOn: {kubelet_files.show(says)}; {_HARM}",
                 wanted="failSwapOn: false in /configz",
                 remedy=_REMEDY,
             )
@@ -62,7 +63,7 @@ def _on_disk(host: Host) -> bool | None:
         found = host.once("kubelet", kubelet.observe)
         if found is None or found.distribution in ("k3s", "rke2"):
             return None
-        reads_directory = releases.kubernetes(releases.parse(found.version)).config_dir or found.drop_in_alpha
-        return kubelet_files.effective(found, reads_directory).get("failSwapOn", True) is not False
+        config_dir = releases.kubernetes(releases.parse(found.version)).config_dir
+        return kubelet_files.effective(found, config_dir).get("failSwapOn", True) is not False
     except HostprepError:
         return None

@@ -11,8 +11,10 @@ import typing as t
 
 from ansible_collections.virt.hostprep.plugins.module_utils.yaml_text import read
 
-# Words, paths, and the durations and quantities of Kubernetes (10s, 4Gi). All else is quoted.
-_PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|[0-9]+(?:ms|[hms]|[KMGT]i?)")
+# Words, paths, the durations and quantities of Kubernetes (10s, 4Gi), IPv4 addresses. All else is quoted.
+_PLAIN = re.compile(
+    r"[A-Za-z/][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*|[0-9]+(?:ms|[hms]|[KMGT]i?)|[0-9]+(?:\.[0-9]+){3}"
+)
 _NOT_TEXT = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"])
 _UNREADABLE = re.compile(r"[^\x20-\x7E\xA0-\u2027\u202A-\uD7FF\uE000-\uFEFE\uFF00-\uFFFD\U00010000-\U0010FFFF]")
 

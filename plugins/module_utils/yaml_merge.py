@@ -38,8 +38,6 @@ def merge(text: str, patch: dict[str, t.Any]) -> str:
     if not isinstance(root, BlockMapping):
         raise YamlError(text.count("\n", 0, root.start) + 1, "JSON", "YAML")
     wanted = merge_patch(root.value, patch)
-    if _same(root.value, wanted):
-        return text
     edits = _Edits(text)
     edits.change(root, patch)
     merged = edits.apply()

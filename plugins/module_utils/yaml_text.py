@@ -9,8 +9,8 @@ anchors, aliases, tags, merge keys, directives, complex keys, folded blocks (>),
 tabs where YAML wants spaces, and keys that are not text.
 
 What a word stands for is told in yaml_scalars.py, with the differences to PyYAML's SafeLoader. Two more of these:
-a file without any content is an empty mapping, and a file that begins with "{" may
-have tabs between its words, as JSON may.
+a file without any content is an empty mapping, also where "..." ends it, and a file that begins with "{" may have tabs
+between its words, as JSON may.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ class _Reader:
         return YamlError(self.text.count("\n", 0, self.pos if pos is None else pos) + 1, found, wanted)
 
     def not_understood(self, wanted: str) -> YamlError:
-        return self.error(_INDICATORS.get(self.peek(), self.rest_of_line()), wanted)
+        rest = self.rest_of_line()
+        return self.error(rest if self.match(_QUOTED) else _INDICATORS.get(self.peek(), rest), wanted)
 
     def rest_of_line(self) -> str:
         rest = self.text[self.pos :].split("\n", 1)[0].strip()
@@ -148,8 +149,6 @@ class _Reader:
         if self.marker() == "---":
             self.pos += 3
             self.end_line("the document in the lines after ---")
-        elif self.marker():
-            raise self.not_understood("a document before its end")
         root = self.root()
         if self.marker() == "...":
             self.pos += 3

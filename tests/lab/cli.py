@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from lab import disks, inventory, vm
+from lab import cluster, disks, inventory, vm
 from lab.config import DEFAULT_MEMORY, ROOTS
 from lab.errors import LabError
 from lab.image import RECIPES
+from lab.kubelet.install import LAYOUTS
 from lab.progress import step
 from lab.vm import Lab
 
@@ -130,6 +131,33 @@ def print_inventory(args: argparse.Namespace) -> int:
     return 0
 
 
+def cluster_up(args: argparse.Namespace) -> int:
+    """Make and start a cluster of lab hosts with kubelet stand-ins; leave alone what is running."""
+    cluster.Cluster.up(args.name, args.nodes, args.layout, args.release, args.image)
+    return 0
+
+
+def cluster_down(args: argparse.Namespace) -> int:
+    """End a cluster with its hosts. One that does not exist is down already."""
+    if cluster.Cluster.exists(args.name):
+        cluster.Cluster.load(args.name).down()
+    else:
+        step(f"there is no cluster {args.name}")
+    return 0
+
+
+def cluster_kubeconfig(args: argparse.Namespace) -> int:
+    """Print the path of the administrator's kubeconfig."""
+    print(cluster.Cluster.load(args.name).kubeconfig)
+    return 0
+
+
+def cluster_inventory(args: argparse.Namespace) -> int:
+    """Print an Ansible inventory of the cluster's hosts."""
+    sys.stdout.write(inventory.render(cluster.Cluster.load(args.name).inventory(), args.format))
+    return 0
+
+
 def console(args: argparse.Namespace) -> int:
     """Print the end of the serial console's log."""
     print(Lab.load(args.name).console(args.lines))
@@ -217,7 +245,28 @@ def parser() -> argparse.ArgumentParser:
     command = add("console", console)
     command.add_argument("name", metavar=_NAME)
     command.add_argument("--lines", type=int, default=40)
+    _add_cluster(commands.add_parser("cluster", help="several lab hosts as nodes of one Kubernetes cluster"))
     return top
+
+
+def _add_cluster(parent: argparse.ArgumentParser) -> None:
+    commands = parent.add_subparsers(metavar="COMMAND", required=True)
+
+    def add(name: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=act.__doc__, description=act.__doc__)
+        command.set_defaults(act=act)
+        command.add_argument("name", metavar=_NAME, help="of the cluster; its hosts are NAME-1, NAME-2, …")
+        return command
+
+    command = add("up", cluster_up)
+    command.add_argument("--nodes", type=int, default=2, help="how many (default 2)")
+    command.add_argument("--layout", choices=LAYOUTS, default=cluster.DEFAULT_LAYOUT, help="who set the kubelets up")
+    command.add_argument("--release", default=cluster.DEFAULT_RELEASE, help=f"default {cluster.DEFAULT_RELEASE}")
+    command.add_argument("--image", help="as for `lab up`")
+    add("down", cluster_down)
+    add("kubeconfig", cluster_kubeconfig)
+    command = add("inventory", cluster_inventory)
+    command.add_argument("--format", choices=inventory.FORMATS, default=inventory.FORMATS[0])
 
 
 def main(argv: list[str] | None = None) -> int:

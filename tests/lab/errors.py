@@ -16,3 +16,7 @@ class CommandFailed(LabError):
         self.result = result
         said = (result.stderr or result.stdout or "").strip()
         super().__init__(f"lab {lab}: exit code {result.returncode} from: {command}" + (f"\n{said}" if said else ""))
+
+
+class EmulatorFault(LabError):
+    """QEMU's emulation broke the guest, which could do nothing about it."""

@@ -36,7 +36,8 @@ KubeletLoader.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.con
 
 
 def pyyaml(text: str) -> t.Any:
-    value = yaml.load(text, Loader=KubeletLoader)
+    content = "".join(line.partition("#")[0] for line in text.strip("\ufeff").splitlines()).strip()
+    value = None if content == "..." else yaml.load(text, Loader=KubeletLoader)
     return {} if value is None else value
 
 

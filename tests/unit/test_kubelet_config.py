@@ -294,3 +294,52 @@ def test_another_policy_needs_a_drained_node(tmp_path: Path) -> None:
 def test_swap_needs_no_drain(tmp_path: Path) -> None:
     _plan, state = look(tmp_path, kubelets.bare(**STATE))
     assert state["drain_required"] == []
+
+
+# --- what the kubelet makes of its files --------------------------------------------------------------------------
+
+DIRECTORY = "--config=/etc/kubernetes/kubelet.conf --config-dir=/etc/kubelet.d"
+
+
+def config(tmp_path: Path, files: Files, **options: t.Any) -> dict[str, t.Any]:
+    return t.cast("dict[str, t.Any]", look(tmp_path, files, **options)[1]["config"])
+
+
+def test_drop_ins_are_merged_in_order_and_flags_win(tmp_path: Path) -> None:
+    found = config(
+        tmp_path,
+        kubelets.bare(
+            f"{DIRECTORY} --max-pods=7 --feature-gates=A=true,B=false --eviction-hard=memory.available<1Gi",
+            **{
+                "/etc/kubernetes/kubelet.conf": f"{HEADER}maxPods: 1\nfeatureGates: {{B: true}}\n",
+                "/etc/kubelet.d/10.conf": f"{HEADER}clusterDNS: [a, b]\nkubeReserved: {{cpu: 1, memory: 1Gi}}\n",
+                "/etc/kubelet.d/20.conf": f"{HEADER}clusterDNS: [c]\nkubeReserved: {{cpu: 2}}\n",
+            },
+        ),
+    )
+    assert found["maxPods"] == 7
+    assert found["clusterDNS"] == ["c"]
+    assert found["kubeReserved"] == {"cpu": 2, "memory": "1Gi"}
+    assert found["featureGates"] == {"A": True, "B": True}
+    assert found["evictionHard"] == {"memory.available": "1Gi"}
+    assert found["failSwapOn"] is False
+
+
+def test_while_the_directory_is_alpha_the_file_itself_is_changed(tmp_path: Path) -> None:
+    """1.28 merges drop-ins so that false does not override true: failSwapOn has to stand in the file."""
+    files = kubelets.bare(
+        DIRECTORY,
+        version="v1.28.3",
+        **{
+            "/etc/kubernetes/kubelet.conf": HEADER,
+            "/etc/kubelet.d/10.conf": f"{HEADER}maxPods: 9\n",
+        },
+    )
+    files["commands/systemctl"] = str(files["commands/systemctl"]).replace(
+        "Environment=\n", "Environment=KUBELET_CONFIG_DROPIN_DIR_ALPHA=1\n"
+    )
+    made, state = look(tmp_path, files)
+    assert list(written(made)) == ["/etc/kubernetes/kubelet.conf"]
+    assert (state["config"]["maxPods"], state["config"]["failSwapOn"]) == (9, False)
+    files["etc/kubelet.d/10.conf"] = f"{HEADER}failSwapOn: true\n"
+    assert "/etc/kubelet.d/10.conf sets failSwapOn to true" in problem(plan(tmp_path / "2", files))

@@ -127,6 +127,7 @@ def test_reserved_cpus_exist() -> None:
     problem = only({"reservedSystemCPUs": "0,8-9"})
     assert problem.found == "reservedSystemCPUs: 0,8-9, of which the host does not have 8, 9"
     assert "8, the highest is 7" in problem.wanted
+    assert "does not have 8, 9" in only({"reservedSystemCPUs": "0-9"}).found
     assert found({"reservedSystemCPUs": "0,8-9"}, machine=UNKNOWN) == []
 
 
@@ -421,7 +422,9 @@ def test_sound_pairs() -> None:
         {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0-"},
         {"memoryManagerPolicy": "Static", "systemReserved": {"memory": "1GB"}},
         {"memoryManagerPolicy": "Static", "evictionHard": {"memory.available": "much"}},
+        {"memoryManagerPolicy": "Static", "evictionHard": {"memory.available": "200%"}},
         {"memoryManagerPolicy": "Static", "reservedMemory": [{"limits": {"memory": "1GB"}}]},
+        {"memoryManagerPolicy": "Static", "reservedMemory": [{"limits": {"memory": True}}]},
         {"enforceNodeAllocatable": "pods", "evictionSoft": ["memory.available"], "memorySwap": "LimitedSwap"},
     ],
 )

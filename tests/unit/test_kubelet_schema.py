@@ -150,6 +150,7 @@ def test_an_unknown_key_of_an_unknown_release_says_where_the_table_ends() -> Non
         ({"evictionHard": {"memory.available": "101%"}}, 'the text "101%"', "a percentage", "10%"),
         ({"evictionMinimumReclaim": {"memory.available": "0%"}}, 'the text "0%"', "above zero", "5%"),
         ({"reservedMemory": [{"limits": {"memory": "1 Gi"}}]}, "reservedMemory[0].limits.memory", "a quantity", "1Gi"),
+        ({"reservedMemory": [{"limits": {"memory": True}}]}, "limits.memory: true", "a quantity", "1Gi"),
         ({"reservedMemory": {"numaNode": 0}}, "reservedMemory: a mapping", "a list", "list"),
         ({"clusterDNS": "10.96.0.10"}, 'clusterDNS: the text "10.96.0.10"', "a list", "list"),
         ({"clusterDNS": [None]}, "clusterDNS[0]: nothing", "text", "quotes"),

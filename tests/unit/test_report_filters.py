@@ -79,7 +79,7 @@ def test_differences_are_problems_unmet_checks_and_work_that_is_left() -> None:
 
 
 def test_the_filters_are_there_by_name() -> None:
-    assert set(FilterModule().filters()) == {"plan_lines", "problem_lines", "difference_lines"}
+    assert set(FilterModule().filters()) == {"plan_lines", "problem_lines", "difference_lines", "with_node"}
 
 
 NODE = {

@@ -132,9 +132,7 @@ def test_a_refusal_is_one_failure_with_everything_in_it(capsys: Capture, monkeyp
     assert (result["actions"], result["changed"], lamp.lit) == ([], False, False)
 
 
-def test_a_gate_stops_a_run_and_is_only_shown_by_check_mode(
-    capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gate_stops_a_run_and_is_only_shown_by_check_mode(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     lamp = Lamp(gates=(Problem("no current", "current", "wait for it"),))
     result = run(capsys, monkeypatch, lamp)
     assert result["failed"] is True

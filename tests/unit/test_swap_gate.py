@@ -52,7 +52,7 @@ def test_swap_that_is_on_already_is_left_alone() -> None:
     assert (made.actions, made.gates) == ((), ())
 
 
-def test_a_blank_device_waits(tmp_path: Path) -> None:
+def test_a_blank_device_waits() -> None:
     made = swap.plan(host(device(), gate=NODE), wanted())
     assert made.problems == ()
     assert len(made.gates) == 1

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from lab.cluster import Cluster
 from lab.vm import Lab
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,15 +29,39 @@ def boot(name, **options):
     if Lab.exists(name):  # a run that was cut off left it
         Lab.load(name).down()
     lab = Lab.up(name, **options)
-    fingerprint = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
-    lab.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=fingerprint)
+    install_fingerprint(lab)
     return lab
 
 
+def boot_pool(name, **options):
+    """A cluster of two lab hosts that nobody has used yet."""
+    if Cluster.exists(name):
+        Cluster.load(name).down()
+    cluster = Cluster.up(name, **options)
+    for lab in cluster.labs:
+        install_fingerprint(lab)
+    return cluster
+
+
+def install_fingerprint(lab):
+    text = (Path(__file__).parent / "fingerprint.sh").read_text(encoding="utf-8")
+    lab.run(["sh", "-c", "cat > /root/fingerprint && chmod +x /root/fingerprint"], input=text)
+
+
+def fingerprint(lab):
+    """Lines that change when anything does that the collection may touch."""
+    return lab.run(["/root/fingerprint"]).stdout.splitlines()
+
+
+def hosts_of(lab):
+    """The inventory of one lab, or of all hosts of a cluster."""
+    return lab.inventory() if isinstance(lab, Cluster) else {lab.config.name: lab.inventory()}
+
+
 def command(lab, playbook, *arguments, variables=None, directory=None):
-    """The argument list of ansible-playbook for one lab host."""
+    """The argument list of ansible-playbook for one lab host or a cluster."""
     inventory = Path(directory) / "inventory.json"
-    inventory.write_text(json.dumps({"all": {"hosts": {lab.config.name: lab.inventory()}}}), encoding="utf-8")
+    inventory.write_text(json.dumps({"all": {"hosts": hosts_of(lab)}}), encoding="utf-8")
     extra = Path(directory) / "variables.json"
     extra.write_text(json.dumps(variables or {}), encoding="utf-8")
     return [str(PLAYBOOK), "-i", str(inventory), "-e", f"@{extra}", str(playbook), *arguments]
@@ -56,7 +81,16 @@ def start(lab, playbook, *arguments, variables=None, directory):
 
 
 def playbook(lab, path, *arguments, variables=None):
-    """Run a playbook of the project. Returns (exit status, results by task name of the lab host)."""
+    """Run a playbook of the project. Returns (exit status, results by task name of the lab host, statistics)."""
+    status, results, stats = run(lab, path, *arguments, variables=variables)
+    return status, {name: next(iter(hosts.values())) for name, hosts in results.items()}, stats
+
+
+def run(lab, path, *arguments, variables=None):
+    """Run a playbook on a lab host or a cluster. Returns (exit status, results by task name and host, statistics).
+
+    Of a task that ran several times, each host's last result counts.
+    """
     with tempfile.TemporaryDirectory(prefix="hostprep-") as directory:
         done = subprocess.run(
             command(lab, path, *arguments, variables=variables, directory=directory),
@@ -67,14 +101,13 @@ def playbook(lab, path, *arguments, variables=None):
             check=False,
         )
     assert done.returncode in (0, 2), done.stderr or done.stdout
-    output = json.loads(done.stdout[done.stdout.index("{") :])
-    results = [
-        (task["task"]["name"], next(iter(task["hosts"].values())))
-        for play in output["plays"]
-        for task in play["tasks"]
-        if task["hosts"]
-    ]
-    return done.returncode, dict(results), output["stats"]
+    output = json.loads(done.stdout[done.stdout.index("{\n") :])
+    results = {}
+    for play in output["plays"]:
+        for task in play["tasks"]:
+            if task["hosts"]:
+                results.setdefault(task["task"]["name"], {}).update(task["hosts"])
+    return done.returncode, results, output["stats"]
 
 
 def tasks(lab, *wanted):

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from lab.kube.resources import Resource
 from lab.kube.statuses import Json
 
+RELEASE = "v1.34.1"
 VERSION: Json = {
     "major": "1",
-    "minor": "33",
-    "gitVersion": "v1.33.1",
+    "minor": "34",
+    "gitVersion": RELEASE,
     "gitCommit": "",
     "gitTreeState": "clean",
     "buildDate": "1970-01-01T00:00:00Z",

@@ -11,10 +11,10 @@ from typing import Any
 
 @dataclass
 class Fault:
-    """What happens to requests whose path matches: an error status, or (no status) a dropped connection."""
+    """What happens to requests whose URL matches: an error status, or (no status) a dropped connection."""
 
     status: int | None
-    path: re.Pattern[str]
+    path: re.Pattern[str]  # found anywhere in the URL, the query included
     left: float  # requests that it still hits
     until: float  # monotonic time
 
@@ -43,21 +43,21 @@ class Faults:
         with self._lock:
             self._faults.clear()
 
-    def hit(self, path: str) -> Fault | None:
+    def hit(self, url: str) -> Fault | None:
         """The fault that strikes this request; it counts as one of its requests."""
         with self._lock:
-            found = self._find(path)
+            found = self._find(url)
             if found:
                 found.left -= 1
             return found
 
-    def cuts(self, path: str) -> bool:
+    def cuts(self, url: str) -> bool:
         """Whether a watch that is already running has to end: an API that drops connections drops these too."""
         with self._lock:
-            found = self._find(path)
+            found = self._find(url)
             return found is not None and found.status is None
 
-    def _find(self, path: str) -> Fault | None:
+    def _find(self, url: str) -> Fault | None:
         now = time.monotonic()
         self._faults = [fault for fault in self._faults if fault.left > 0 and fault.until > now]
-        return next((fault for fault in self._faults if fault.path.search(path)), None)
+        return next((fault for fault in self._faults if fault.path.search(url)), None)

@@ -23,6 +23,32 @@ _DNS_RULE = (
 )
 # What an update cannot change; the values stay those of the stored object.
 _KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink")
+# Fields that Go writes although nobody has set them; typed clients insist on them.
+_NODE_INFO = (
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+)
+_DAEMON_COUNTS = ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady")
+_ZERO: dict[str, Json] = {
+    "DaemonSet": {"status": dict.fromkeys(_DAEMON_COUNTS, 0)},
+    "Deployment": {"status": {}},
+    "Node": {
+        "spec": {},
+        "status": {
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+            "nodeInfo": dict.fromkeys(_NODE_INFO, ""),
+        },
+    },
+    "ReplicaSet": {"status": {"replicas": 0}},
+}
 
 
 def now(after: float = 0) -> str:
@@ -66,7 +92,7 @@ def status_updated(resource: Resource, old: Json, body: Json) -> Json:
     """The same for the status subresource: only the status changes."""
     obj = copy.deepcopy(old)
     _carry(obj, copy.deepcopy(body), "status")
-    return _settled(resource, old, obj)
+    return _settled(resource, old, _defaulted(resource, obj))
 
 
 def deleting(resource: Resource, old: Json, grace: int) -> Json:
@@ -117,6 +143,8 @@ def _check_name(resource: Resource, name: str) -> None:
 
 def _defaulted(resource: Resource, obj: Json) -> Json:
     """With the few defaults that clients of the lab look at."""
+    if not resource.custom:
+        _fill(obj, _ZERO.get(resource.kind, {}))
     if resource.group == "" and resource.kind == "Secret":
         for key, text in obj.pop("stringData", {}).items():
             obj.setdefault("data", {})[key] = base64.b64encode(text.encode()).decode()
@@ -135,6 +163,15 @@ def _defaulted(resource: Resource, obj: Json) -> Json:
         names.setdefault("listKind", names["kind"] + "List")
         obj["status"] = _established(obj)
     return obj
+
+
+def _fill(obj: Json, defaults: Json) -> None:
+    """Set what is missing, at all depths."""
+    for key, value in defaults.items():
+        if not isinstance(value, dict):
+            obj.setdefault(key, value)
+        elif isinstance(obj.setdefault(key, {}), dict):
+            _fill(obj[key], value)
 
 
 def _established(crd: Json) -> Json:

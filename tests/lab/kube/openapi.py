@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from lab.kube.discovery import RELEASE
 from lab.kube.protobuf import field, text
 from lab.kube.resources import Resource
 from lab.kube.statuses import Json
@@ -19,7 +20,7 @@ ASKED = (
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 )
 CONTENT_TYPE = ASKED[1]
-_INFO = {"title": "Kubernetes", "version": "v1.33.1"}
+_INFO = {"title": "Kubernetes", "version": RELEASE}
 
 
 def document(resources: Iterable[Resource]) -> Json:

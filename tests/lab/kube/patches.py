@@ -63,7 +63,9 @@ def json_patch(target: Json, operations: Any) -> Json:
 
 
 def _unprocessable(error: Exception) -> ApiError:
-    return ApiError(422, "Invalid", f"the server rejected our request due to an error in our request: {error}", {})
+    causes = [{"reason": "UnexpectedServerResponse", "message": str(error)}]
+    message = "the server rejected our request due to an error in our request"
+    return ApiError(422, "Invalid", message, {"causes": causes})
 
 
 def strategic(target: Any, patch: Any) -> Any:

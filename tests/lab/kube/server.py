@@ -27,7 +27,7 @@ def serve(folder: Path, address: str, port: int, pidfile: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     certificates.make(folder)
     with _Server(address, port, folder) as server:
-        url = f"https://{address}:{server.server_address[1]}"
+        url = f"https://{'127.0.0.1' if address == '0.0.0.0' else address}:{server.server_address[1]}"
         admin = kubeconfig.text(url, folder / "ca.crt", ADMIN, server.service.admin_token)
         kubeconfig.write(folder / "kubeconfig", admin)
         if pidfile:

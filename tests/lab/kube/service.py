@@ -136,7 +136,7 @@ class Service:
         """The main endpoints."""
         operations = self._operations
         if target.verb == "watch" or (target.verb == "get" and target.watch):
-            return self._watch(resource, target)
+            return self._watch(resource, target, request.url)
         if target.verb == "list":
             return _json(operations.listed(resource, target))
         if target.verb == "get":
@@ -159,7 +159,7 @@ class Service:
             return _json(patched, code)
         raise statuses.method_not_allowed()
 
-    def _watch(self, resource: Resource, target: Target) -> Response:
+    def _watch(self, resource: Resource, target: Target, url: str) -> Response:
         if target.query.get("sendInitialEvents"):
             why = "Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
             raise statuses.invalid("meta.k8s.io", "ListOptions", "", "sendInitialEvents", why, "FieldValueForbidden")
@@ -167,7 +167,7 @@ class Service:
         watched = watch.Watch(self.store, resource, target)
 
         def until(client_has_gone: Callable[[], bool]) -> Iterator[Json]:
-            return watched.events(lambda: client_has_gone() or self._stopping.is_set() or self.faults.cuts(target.path))
+            return watched.events(lambda: client_has_gone() or self._stopping.is_set() or self.faults.cuts(url))
 
         return Response(200, watch=until)
 

@@ -136,7 +136,7 @@ def install(
     key: str | None = None,
     start: bool = True,
 ) -> Installed:
-    """Install the stand-in for a kubelet of `release` ("v1.34.1") on a running lab host, and enable and start it.
+    """Install the stand-in for a kubelet of `release` ("v1.34.1") on a running lab host, enable and (re)start it.
 
     layout: one of LAYOUTS. api: the API server that the node joins; without one the kubelet looks in vain for one at
     127.0.0.1:6443, and anyone may ask it. node: the Node's name, by default the lab's. flags: further ones, put where
@@ -178,8 +178,9 @@ def install(
 
     archive = _archive(files, place, config_dir)
     lab.run(["sh", "-c", "base64 -d | tar --extract --no-overwrite-dir --directory /"], input=archive)
-    lab.run(["systemctl", "daemon-reload"])
-    lab.run(["systemctl", "enable", *(["--now"] if start else []), place.unit])
+    lab.run(["systemctl", "enable", place.unit])  # which also lets systemd read the units anew
+    if start:
+        lab.run(["systemctl", "restart", place.unit])
     return Installed(name, place.unit, place.program, place.config, config_dir)
 
 

@@ -1444,8 +1444,8 @@ def run_kubelet(words: list[str]) -> None:
         raise Failed(f"failed to run Kubelet: {error}") from error
 
     stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    signal.signal(signal.SIGINT, lambda *_: stop.set())
+    signal.signal(signal.SIGTERM, lambda *_arguments: stop.set())
+    signal.signal(signal.SIGINT, lambda *_arguments: stop.set())
     serve(config, gate, flags.other.get("cert-dir", f"{root}/pki"))
     log("I", "kubelet.go:2442", "Starting kubelet main sync loop")
     # The state files are looked at only now, when the ports answer already: a healthz that says ok proves nothing.

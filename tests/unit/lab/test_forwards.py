@@ -61,7 +61,8 @@ def kept(tmp_path, monkeypatch):
     return Lab.load("dev")
 
 
-def test_a_lab_with_other_forwards_is_refused(kept):
+@pytest.mark.usefixtures("kept")
+def test_a_lab_with_other_forwards_is_refused():
     with pytest.raises(LabError, match=r"exists with forwarded ports \[10250\], not \[80, 10250\]"):
         Lab.up("dev", forward=[10250, 80])
 
