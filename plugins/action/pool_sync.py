@@ -66,7 +66,7 @@ class Progress:
 
     def show(self, text: str) -> None:
         self._next = text
-        if text != self._said and self._clock() >= self._said_at + _LINE_SECONDS:
+        if self._clock() >= self._said_at + _LINE_SECONDS:
             self.flush()
 
     def flush(self) -> None:

@@ -174,7 +174,8 @@ def pictures(topology: Data) -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", FIXTURES)
 def test_fixtures_are_what_host_check_returns_today(name: str) -> None:
     fixture = result(name)
-    assert set(fixture) - {"swap"} == set(yaml.safe_load(host_check.RETURN)) - {"swap"}
+    where_asked_for = {"kubelet", "swap"}
+    assert set(fixture) - where_asked_for == set(yaml.safe_load(host_check.RETURN)) - where_asked_for
     for check in fixture["checks"]:
         assert set(check) == {"subject", *(entry.name for entry in fields(Check))}
     for problem in fixture["problems"]:
@@ -305,6 +306,26 @@ def test_every_action_is_listed() -> None:
         "+ vm.swappiness = 100\n",
     ):
         assert deed in text
+
+
+def test_the_kubelet_of_a_node() -> None:
+    kubelet = {
+        "node_name": "worker-1",
+        "version": "v1.33.4",
+        "distribution": "kubeadm",
+        "unit": "kubelet.service",
+        "running": True,
+        "config_file": "/var/lib/kubelet/config.yaml",
+        "drop_ins": ["/etc/k.d/90-hostprep.conf"],
+        "config": {"failSwapOn": False},
+        "written_to": "/etc/k.d/90-hostprep.conf",
+    }
+    restart = {"subject": "kubelet", "restart": "kubelet.service", "reason": "read it", "remove": ["/var/state"]}
+    seen = page(lab={**result("sane"), "kubelet": kubelet, "actions": [restart]})
+    assert "worker-1, v1.33.4, set up by kubeadm" in seen.text
+    assert "restart kubelet.service, without /var/state" in seen.text
+    unread = {key: kubelet[key] for key in ("node_name", "version", "distribution", "unit")}
+    assert "which is not running" in page(lab={**result("sane"), "kubelet": {**unread, "running": False}}).text
 
 
 def test_swap_of_ours_and_of_others() -> None:
