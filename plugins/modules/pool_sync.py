@@ -18,8 +18,8 @@ description:
   - Watches nodes and their leases instead of polling, prints a line when something moves, and survives restarts of the
     API server.
   - A node that is cordoned may be in sync. A node whose kubelet has died is not, even while it still says Ready.
-  - Fails at once for what waiting does not heal, which is a node that leaves the pool, a kubelet that is too old or does
-    not know a wanted key, credentials that are refused, or a missing permission.
+  - Fails at once for what waiting does not heal, which is a node that leaves the pool, a kubelet that is too old or
+    does not know a wanted key, credentials that are refused, or a missing permission.
   - Runs on the controller and opens no connection to the host. The Python library C(kubernetes) is needed there.
   - The user of the kubeconfig needs the verbs C(list) and C(watch) of C(nodes), C(get) of C(nodes/proxy), and
     should have C(list) and C(watch) of C(leases) in the namespace C(kube-node-lease). Where C(nodes/proxy) is refused,
@@ -54,7 +54,8 @@ options:
     elements: str
   label_selector:
     description:
-      - Selects the nodes of the pool by their labels. A node that joins the pool while this waits has to be in sync, too.
+      - Selects the nodes of the pool by their labels. A node that joins the pool while this waits has to be in sync,
+        too.
     type: str
   kubelet:
     description:

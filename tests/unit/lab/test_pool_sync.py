@@ -505,7 +505,7 @@ def test_a_playbook_needs_no_connection_to_the_hosts(some: Pool, tmp_path: Path)
 
 
 def test_check_mode_says_what_it_would_wait_for(some: Pool, tmp_path: Path) -> None:
-    wanted = options(kubeconfig=str(some.cluster.kubeconfig), nodes=some.names, kubelet={"maxPods": 9}, timeout=300)
+    wanted = options(kubeconfig=str(some.cluster.kubeconfig), nodes=some.names, kubelet={"maxPods": 9}, timeout=20)
     code, output = playbook(tmp_path, PLAY.format(options=wanted), "--check")
     assert code == 0, output
     count = len(some.names)
