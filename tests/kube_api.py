@@ -31,7 +31,6 @@ class Cluster(t.Protocol):
 
     def user_kubeconfig(self, name: str, rules: Sequence[Rule]) -> Path:
         """The kubeconfig of a user who may do what `rules` (of a ClusterRole) say."""
-        ...
 
 
 class RealCluster:

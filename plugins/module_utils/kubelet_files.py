@@ -218,9 +218,11 @@ def _content(data: Config) -> Config:
 
 def _effective(main: Config, drop_ins: dict[str, Config], flags: dict[str, str]) -> Config:
     gates = {key: value == "true" for key, value in _pairs(flags.get("feature-gates", "")).items()}
-    config = merge_patch({"featureGates": gates} if gates else {}, main)  # the one flag that every file wins over
+    config = main
     for path in sorted(drop_ins):
         config = merge_patch(config, drop_ins[path])
+    if gates:  # the one flag that is merged, gate by gate
+        config = merge_patch(config, {"featureGates": gates})
     return {**config, **_of_flags(flags)}
 
 

@@ -21,7 +21,8 @@ Run = t.Callable[[t.Sequence[str]], str]
 
 _TIMEOUT = 120.0  # seconds; a kubelet waits for its container runtime
 _DEATHS = 3  # a service may lose a race once or twice (its runtime starts, too), not more often
-_QUIET = 10.0  # seconds without dying that have to do where there is no health URL
+# Seconds that one process has to be well: a kubelet answers for a moment before it finds its state files wanting.
+_STEADY = 5.0
 _POLL = 0.5  # seconds; neither systemd nor the kubelet can be watched without more than the standard library
 _LAST_WORDS = 8
 
@@ -70,7 +71,9 @@ def _restore(action: RestartService, run: Run, remove: t.Callable[[str], None]) 
 
 
 def _wait_healthy(action: RestartService, run: Run) -> None:
+    """One process has to be active, and to answer where there is a URL, for a while on end."""
     began = time.monotonic()
+    well, since = "", began
     deaths = 0
     state: dict[str, str] = {}
     while time.monotonic() - began < _TIMEOUT:
@@ -78,10 +81,12 @@ def _wait_healthy(action: RestartService, run: Run) -> None:
         deaths = int(state.get("NRestarts") or 0)
         if state.get("ActiveState") == "failed" or deaths >= _DEATHS:
             break
-        running = state.get("ActiveState") == "active" and state.get("MainPID", "0") != "0"
-        if running and (
-            _answers(action.health_url) if action.health_url else deaths == 0 and time.monotonic() - began > _QUIET
-        ):
+        pid = state.get("MainPID", "0") if state.get("ActiveState") == "active" else "0"
+        if pid == "0" or (action.health_url and not _answers(action.health_url)):
+            well = ""
+        elif pid != well:
+            well, since = pid, time.monotonic()
+        elif time.monotonic() - since >= _STEADY:
             return
         time.sleep(_POLL)
     raise HostprepError(

@@ -110,9 +110,9 @@ class _Edits:
     def end_of(self, entry: Entry, mapping: BlockMapping) -> int:
         """The end of an entry's last line, or of the comments right below it that are indented more than its key."""
         comments = re.compile(rf"(?: {{{mapping.indent + 1},}}#[^\n]*(?:\n|\Z))*")
-        end = comments.match(self.text, self.end_of_line(entry.node.end))
-        assert end is not None
-        return end.end()
+        end = self.end_of_line(entry.node.end)
+        found = comments.match(self.text, end)
+        return found.end() if found else end
 
     def end_of_line(self, pos: int) -> int:
         return self.text.find("\n", pos) + 1 or len(self.text)

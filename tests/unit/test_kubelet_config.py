@@ -311,7 +311,7 @@ def test_drop_ins_are_merged_in_order_and_flags_win(tmp_path: Path) -> None:
         kubelets.bare(
             f"{DIRECTORY} --max-pods=7 --feature-gates=A=true,B=false --eviction-hard=memory.available<1Gi",
             **{
-                "/etc/kubernetes/kubelet.conf": f"{HEADER}maxPods: 1\nfeatureGates: {{B: true}}\n",
+                "/etc/kubernetes/kubelet.conf": f"{HEADER}maxPods: 1\nfeatureGates: {{B: true, C: true}}\n",
                 "/etc/kubelet.d/10.conf": f"{HEADER}clusterDNS: [a, b]\nkubeReserved: {{cpu: 1, memory: 1Gi}}\n",
                 "/etc/kubelet.d/20.conf": f"{HEADER}clusterDNS: [c]\nkubeReserved: {{cpu: 2}}\n",
             },
@@ -320,7 +320,7 @@ def test_drop_ins_are_merged_in_order_and_flags_win(tmp_path: Path) -> None:
     assert found["maxPods"] == 7
     assert found["clusterDNS"] == ["c"]
     assert found["kubeReserved"] == {"cpu": 2, "memory": "1Gi"}
-    assert found["featureGates"] == {"A": True, "B": True}
+    assert found["featureGates"] == {"A": True, "B": False, "C": True}
     assert found["evictionHard"] == {"memory.available": "1Gi"}
     assert found["failSwapOn"] is False
 

@@ -20,11 +20,12 @@ from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.modules import (
     block_device_info,
     host_check,
+    kubelet_config,
     slice_limits,
     swap_device,
     sysctl_settings,
 )
-from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import recorded
+from ansible_collections.virt.hostprep.tests.unit.fixtures.hosts import kubelets, recorded
 from ansible_collections.virt.hostprep.tests.unit.fixtures.topology.machine import Files, build
 
 Data = dict[str, t.Any]
@@ -33,7 +34,7 @@ Capture = pytest.CaptureFixture[str]
 # What Ansible itself knows of any module.
 COMMON = {"changed", "failed", "msg", "diff", "warnings", "invocation"}
 # Dictionaries whose keys are those of the host.
-FREE_KEYS = {"live", "links"}
+FREE_KEYS = {"live", "links", "config"}
 
 
 @pytest.fixture(autouse=True)
@@ -85,14 +86,15 @@ def documented(module: types.ModuleType) -> Data:
 
 
 def assert_documented(module: types.ModuleType, result: Data) -> None:
-    """Every key that is returned is documented for this ending, and every key documented for it is returned."""
+    """Every key that is returned is documented for this ending, and every key documented for it is returned.
+
+    What is documented as "success, if ..." may be left out.
+    """
     ending = "failure" if result.get("failed") else "success"
-    keys = {
-        key
-        for key, entry in documented(module).items()
-        if entry["returned"] == "always" or entry["returned"].startswith(ending)
-    }
-    assert set(result) - COMMON == keys
+    returned = {key: entry["returned"] for key, entry in documented(module).items()}
+    keys = set(result) - COMMON
+    assert keys >= {key for key, when in returned.items() if when in ("always", ending)}
+    assert keys <= {key for key, when in returned.items() if when == "always" or when.startswith(ending)}
     for key in keys:
         assert_keys(result[key], documented(module)[key], key)
 
@@ -248,6 +250,42 @@ def test_host_check(capsys: Capture, root: Path) -> None:
     assert (result["changed"], result["problems"]) == (False, [])
     assert result["warnings_found"] == ["this kernel has no vm.gone: left out"]
     assert_documented(host_check, result)
+    assert "kubelet" not in result
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A recorded node of a cluster, as kubeadm sets it up."""
+    built = Path(build(tmp_path / "node", {**kubelets.kubeadm(), **recorded.lab_host()}))
+    for module in (subject, host_check):
+        monkeypatch.setattr(module, "make_host", lambda _module, _root="/": Host(str(built)))
+    return built
+
+
+def test_kubelet_config(capsys: Capture, node: Path) -> None:
+    before = tree(node)
+    arguments = {"settings": {"failSwapOn": False, "memorySwap": {"swapBehavior": "auto"}}, "restart": True}
+    result = run(capsys, kubelet_config, **arguments, _ansible_check_mode=True)
+    assert tree(node) == before
+    assert result["changed"] is True
+    assert_documented(kubelet_config, result)
+    assert documented(kubelet_config)["actions"]["sample"] == [result["actions"][0], result["actions"][2]]
+    assert [entry["after_header"] for entry in result["diff"]] == [
+        "state",
+        "/etc/kubernetes/kubelet.conf.d/90-hostprep.conf",
+        "/etc/default/kubelet",
+    ]
+    refused = run(capsys, kubelet_config, settings={"FailSwapOn": False})
+    assert refused["failed"] is True
+    assert_documented(kubelet_config, refused)
+
+
+def test_host_check_of_a_node(capsys: Capture, node: Path) -> None:
+    before = tree(node)
+    result = run(capsys, host_check, kubelet={"settings": {"failSwapOn": False}})
+    assert tree(node) == before
+    assert result["kubelet"]["distribution"] == "kubeadm"
+    assert_documented(host_check, result)
 
 
 def test_host_check_does_not_fail_for_what_it_finds(capsys: Capture, root: Path) -> None:
@@ -258,7 +296,9 @@ def test_host_check_does_not_fail_for_what_it_finds(capsys: Capture, root: Path)
     assert_documented(host_check, result)
 
 
-@pytest.mark.parametrize("module", [block_device_info, host_check, slice_limits, swap_device, sysctl_settings])
+@pytest.mark.parametrize(
+    "module", [block_device_info, host_check, kubelet_config, slice_limits, swap_device, sysctl_settings]
+)
 def test_return_values_have_samples(module: types.ModuleType) -> None:
     for key, entry in documented(module).items():
         assert "sample" in entry or "contains" in entry, key

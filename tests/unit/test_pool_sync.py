@@ -19,7 +19,7 @@ from ansible_collections.virt.hostprep.plugins.plugin_utils.kube_api import Chan
 
 Data = dict[str, t.Any]
 
-NAMES = ["node-1", "node-2"]
+NAMES = ("node-1", "node-2")
 WANTED = pool.Wanted({"failSwapOn": False}, {})
 EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC).timestamp()
 
@@ -123,7 +123,8 @@ class Cluster:
         if self.away:
             raise WatchEnded("the connection is gone")
         if self.watch_error:
-            error, self.watch_error = self.watch_error, None
+            error = self.watch_error
+            self.watch_error = None
             raise error
         changes, self._changes = self._changes, []
         return changes
@@ -154,7 +155,7 @@ class Cluster:
 class Run:
     """A wait on a cluster, and what it said."""
 
-    def __init__(self, cluster: Cluster, names: list[str] | None = NAMES, wanted: pool.Wanted = WANTED) -> None:
+    def __init__(self, cluster: Cluster, names: tuple[str, ...] | None = NAMES, wanted: pool.Wanted = WANTED) -> None:
         self.cluster = cluster
         self.said: list[str] = []
         self.said_at: list[float] = []
@@ -185,7 +186,7 @@ def test_a_pool_that_is_in_sync_is_looked_at_once() -> None:
     run = Run(Cluster(failswapon=False)).until()
     assert run.seconds == 0
     assert run.said == ["pool_sync: 2/2 nodes run it · 0s"]
-    assert [name for _at, name in run.cluster.reads] == NAMES
+    assert [name for _at, name in run.cluster.reads] == list(NAMES)
     assert run.wait.report()["node-1"]["kubelet_config"] == {"failSwapOn": False}
 
 
@@ -287,7 +288,7 @@ def test_nodes_that_were_not_named_do_not_matter() -> None:
     cluster.configure("node-1", False)
     cluster.configure("node-2", False)
     run = Run(cluster).until()
-    assert sorted(run.wait.report()) == NAMES
+    assert sorted(run.wait.report()) == list(NAMES)
     assert "node-3" not in [name for _at, name in cluster.reads]
 
 
@@ -472,7 +473,11 @@ def test_a_watch_that_is_too_old_begins_anew_with_a_list() -> None:
 
 def test_an_api_server_that_ends_every_watch_at_once_is_not_flooded() -> None:
     cluster = Cluster()
-    cluster.wait = lambda _seconds: (_ for _ in ()).throw(WatchEnded("no"))  # type: ignore[method-assign]
+
+    def ended(_seconds: float) -> list[t.Any]:
+        raise WatchEnded("no")
+
+    cluster.wait = ended  # type: ignore[method-assign]
     Run(cluster).fails(30)
     assert len(cluster.lists) <= 32
 

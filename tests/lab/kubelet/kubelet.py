@@ -267,8 +267,9 @@ def encode(config: Config, struct: str = "KubeletConfiguration") -> Config:
     return result
 
 
-def set_defaults(config: Config, defaults: dict[str, Any] = _DEFAULTS, struct: str = "KubeletConfiguration") -> None:
+def set_defaults(config: Config, defaults: dict[str, Any] | None = None, struct: str = "KubeletConfiguration") -> None:
     """Fill in what is not set. For a field that is no pointer Go cannot tell zero from not set."""
+    defaults = _DEFAULTS if defaults is None else defaults
     for name, kind in fields(struct).items():
         if isinstance(defaults.get(name), dict):
             set_defaults(config.setdefault(name, {}), defaults[name], kind)
