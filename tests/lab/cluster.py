@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,12 +77,9 @@ class Cluster:
             labs = [f"{name}-{number}" for number in range(1, nodes + 1)]
             cluster = cls(Settings(name, layout, release, labs), _folder(name))
             cluster.folder.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(len(cluster.settings.labs)) as pool:
-            booting = [pool.submit(Lab.up, lab, image=image, forward=[PORT]) for lab in cluster.settings.labs]
-            api = cluster._start_api()
-            labs_up = [future.result() for future in booting]
-        for lab in labs_up:
-            cluster._join(lab, api)
+        api = cluster._start_api()
+        for lab in cluster.settings.labs:  # one after the other: together they take longer, and TCG breaks sooner
+            cluster._join(Lab.up(lab, image=image, forward=[PORT]), api)
         cluster.wait_ready()
         return cluster
 

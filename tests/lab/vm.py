@@ -32,6 +32,8 @@ _POWER_ON = "--- lab: power on ---"  # written into the console's log, which goe
 # The kernel patches its own code through a breakpoint while other CPUs run; with several threads, TCG now and then lets
 # one of them meet a breakpoint that is gone again. No real machine does that, so it says nothing about what is tested.
 _EMULATOR_FAULT = "Oops: int3"
+# A guest whose clock has jumped under TCG can stand still for ever, in the middle of its boot.
+_SILENCE = 120.0  # seconds
 _POWER_CYCLES = 3
 # What the console ends with when a boot can go no further.
 _DEAD_ENDS = ("(initramfs)", "end Kernel panic", "You are in emergency mode")
@@ -223,12 +225,10 @@ class Lab:
             try:
                 self._wait("the guest to settle", settled, timeout or _boot_timeout())
                 break
-            except EmulatorFault:
+            except EmulatorFault as error:
                 if cycle == _POWER_CYCLES:
                     raise
-                step(
-                    f"QEMU's emulation broke the guest's kernel ({_EMULATOR_FAULT}): power cycle of {self.config.name}"
-                )
+                step(f"{error}\nQEMU's emulation broke the guest: power cycle")
                 self._kill()
                 self._start()
         step(f"lab {self.config.name} is up: systemd is {found[0].system}")
@@ -240,10 +240,10 @@ class Lab:
             now = time.monotonic()
             if not self.running:
                 raise LabError(f"QEMU of lab {self.config.name} ended while waiting for {what}{self._last_words()}")
-            last_lines = self.console(3).rpartition(_POWER_ON)[2]
-            if any(end in last_lines for end in _DEAD_ENDS):
-                since_power_on = self.console(200).rpartition(_POWER_ON)[2]
-                broken = self.config.accel == "tcg" and _EMULATOR_FAULT in since_power_on
+            dead = any(end in self._since_power_on(3) for end in _DEAD_ENDS)
+            silent = now - began > _SILENCE and self._silent_for() > _SILENCE
+            if dead or silent:
+                broken = silent or (self.config.accel == "tcg" and _EMULATOR_FAULT in self._since_power_on(200))
                 raise (EmulatorFault if broken else LabError)(
                     f"lab {self.config.name} is stuck while waiting for {what}{self._last_words()}"
                 )
@@ -257,6 +257,15 @@ class Lab:
                 last = self.console(1).strip()
                 step(f"waiting for {what} … {last[:90]}")
             time.sleep(_POLL)
+
+    def _silent_for(self) -> float:
+        """Seconds without a word on the console, where a boot has something to say all the time."""
+        if self.config.accel != "tcg" or self.config.image not in image.RECIPES:
+            return 0.0
+        return time.time() - self.files.console.stat().st_mtime
+
+    def _since_power_on(self, lines: int) -> str:
+        return self.console(lines).rpartition(_POWER_ON)[2]
 
     def console(self, lines: int) -> str:
         """The last lines of the serial console, without its colours."""
