@@ -38,7 +38,7 @@ class Cluster:
         self.lists: list[float] = []
         self.leases_readable = True
         self.away: Exception | None = None
-        self.watch_error: Exception | None = None
+        self.watch_errors: list[Exception] = []
         self._script: list[tuple[float, t.Callable[[], object]]] = []
         self._changes: list[Change] = []
         for name in names or NAMES:
@@ -118,14 +118,12 @@ class Cluster:
     def wait(self, seconds: float, /) -> list[Change]:
         assert seconds <= pool_sync._REREAD_SECONDS
         end = self.time + max(seconds, 0.001)
-        while not self._changes and not self.away and not self.watch_error and self.time < end:
+        while not self._changes and not self.away and not self.watch_errors and self.time < end:
             self._step(end)
         if self.away:
             raise WatchEnded("the connection is gone")
-        if self.watch_error:
-            error = self.watch_error
-            self.watch_error = None
-            raise error
+        if self.watch_errors:
+            raise self.watch_errors.pop()
         changes, self._changes = self._changes, []
         return changes
 
@@ -464,7 +462,7 @@ def test_an_api_server_that_stays_away() -> None:
 
 def test_a_watch_that_is_too_old_begins_anew_with_a_list() -> None:
     cluster = Cluster()
-    cluster.at(20, lambda: setattr(cluster, "watch_error", WatchEnded("410 too old resource version")))
+    cluster.at(20, lambda: setattr(cluster, XX)
     cluster.at(20, lambda: [cluster.configure(name, False) for name in NAMES])
     run = Run(cluster).until()
     assert run.seconds == 20
