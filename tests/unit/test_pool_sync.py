@@ -462,7 +462,7 @@ def test_an_api_server_that_stays_away() -> None:
 
 def test_a_watch_that_is_too_old_begins_anew_with_a_list() -> None:
     cluster = Cluster()
-    cluster.at(20, lambda: setattr(cluster, XX)
+    cluster.at(20, lambda: cluster.watch_errors.append(WatchEnded("410 too old resource version")))
     cluster.at(20, lambda: [cluster.configure(name, False) for name in NAMES])
     run = Run(cluster).until()
     assert run.seconds == 20

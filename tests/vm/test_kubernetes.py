@@ -62,7 +62,8 @@ def test_the_order(cluster, tmp_path):
         "module alone": ([], module, {}),
         "start at the task": (["--start-at-task", "virt.hostprep.nvme_swap : Make dedicated swap"], SITE, {}),
         "the tag never": (["--tags", "never"], SITE, {}),
-        "without the step": (["--skip-tags", "never"], SITE, {"kubelet_swap_platform": "libvirt"}),
+        "a tag": (["--tags", "nvme_swap"], SITE, {}),
+        "without the step": ([], SITE, {"kubelet_swap_platform": "libvirt", "pool_sync_timeout": 5}),
     }
     for way, (arguments, path, variables) in attempts.items():
         status, results, _stats = site(cluster, *arguments, path=path, **variables)
@@ -70,6 +71,7 @@ def test_the_order(cluster, tmp_path):
         if way.startswith(("role", "module", "start")):
             assert status == 2, (way, results)
             assert "never becomes Ready again" in str(results), way
+        assert [cluster.configz(lab.config.name)["failSwapOn"] for lab in cluster.labs] == [True, True], way
     assert cluster.configz("pytest-pool-1")["failSwapOn"] is True
 
     # Check mode shows the whole way and writes nothing.
