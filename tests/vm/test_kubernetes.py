@@ -7,6 +7,7 @@ import tempfile
 import driver
 import pytest
 from driver import active
+from kubernetes import client
 
 SITE = driver.ROOT / "playbooks/site.yml"
 DROP_IN = "/etc/kubernetes/kubelet.conf.d/90-hostprep.conf"
@@ -114,6 +115,60 @@ def test_the_order(cluster, tmp_path):
     assert [active(lab) for lab in cluster.labs] == [{}, {}]
     assert second.run(["test", "-e", DROP_IN], check=False).returncode == 1
     assert cluster.configz("pytest-pool-2")["failSwapOn"] is True
+
+
+KUBELETS_ALONE = """
+- hosts: all
+  gather_facts: false
+  serial: 1
+  any_errors_fatal: true
+  roles:
+    - role: virt.hostprep.kubelet_swap
+"""
+POD = {
+    "metadata": {"name": "guest", "labels": {"app": "guest"}},
+    "spec": {"nodeName": "pytest-pool-1", "containers": [{"name": "guest", "image": "guest"}]},
+}
+BUDGET = {"metadata": {"name": "guest"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guest"}}}}
+OUR_MARK = "virt.hostprep/cordoned"
+
+
+def cordons(cluster):
+    """By node: is it cordoned, and is that our doing?"""
+    return {
+        node.metadata.name: (bool(node.spec.unschedulable), OUR_MARK in (node.metadata.annotations or {}))
+        for node in cluster.core().list_node().items
+    }
+
+
+def test_a_node_is_drained_where_asked_and_only_our_cordon_is_taken_back(cluster, tmp_path):
+    play = tmp_path / "kubelets.yml"
+    play.write_text(KUBELETS_ALONE)
+    core = cluster.core()
+    policy = client.PolicyV1Api(core.api_client)
+    core.create_namespaced_pod("default", POD)
+    policy.create_namespaced_pod_disruption_budget("default", BUDGET)
+    core.patch_node("pytest-pool-2", {"spec": {"unschedulable": True}})  # the administrator's own cordon
+    drain = {"kubelet_swap_drain": "always", "kubelet_swap_drain_timeout": 5}
+
+    # A budget that allows no eviction: nothing is changed on the host, and the run says why.
+    status, results, _stats = site(cluster, path=play, **drain)
+    assert status == 2
+    assert "disruption budget" in str(results)
+    assert cordons(cluster) == {"pytest-pool-1": (True, True), "pytest-pool-2": (True, False)}
+    assert cluster.configz("pytest-pool-1")["failSwapOn"] is True
+
+    # The next run finishes that, also the uncordoning, which it could not know of by itself.
+    policy.delete_namespaced_pod_disruption_budget("guest", "default")
+    status, results, _stats = site(cluster, path=play, **drain)
+    assert status == 0, results
+    assert core.list_namespaced_pod("default").items == []
+    assert cordons(cluster) == {"pytest-pool-1": (False, False), "pytest-pool-2": (True, False)}
+    assert [cluster.configz(lab.config.name)["failSwapOn"] for lab in cluster.labs] == [False, False]
+
+    core.patch_node("pytest-pool-2", {"spec": {"unschedulable": None}})
+    status, results, _stats = site(cluster, path=play, kubelet_swap_state="absent")
+    assert status == 0, results
 
 
 def test_a_kubelet_that_does_not_come_back_is_restored_and_stops_the_pool(cluster):
