@@ -137,7 +137,7 @@ def change(found: Kubelet, settings: Config, config_dir: bool, absent: bool, ord
         before=before,
         after=after,
         sources=", ".join([*([found.config.path] if found.config else []), *drop_ins, "flags"]),
-        overrides=() if absent else tuple(_overrides(settings, path, after_drop_ins, found.flags)),
+        overrides=() if absent else tuple(_overrides(settings, path, after, after_drop_ins, found.flags)),
         rewritten_by=_rewriter(found, [write.path for write in writes]),
     )
 
@@ -317,27 +317,31 @@ def _rewriter(found: Kubelet, paths: list[str]) -> Rewriter | None:
     return None
 
 
-def _overrides(settings: Config, path: str, drop_ins: dict[str, Config], flags: dict[str, str]) -> t.Iterator[Problem]:
+def _overrides(
+    settings: Config, path: str, after: Config, drop_ins: dict[str, Config], flags: dict[str, str]
+) -> t.Iterator[Problem]:
+    """after: what the kubelet would make of the change. A setting that is not in there has lost to a flag or a file."""
     by_flag = {key: flag for flag, (key, _convert) in _FLAGS.items() if flag in flags}
     for leaf, value in leaves(settings):
         name = ".".join(leaf)
+        if get(after, name) == value:
+            continue
         flag = by_flag.get(leaf[0])
-        if flag and get(_of_flags(flags), name) != value:
+        if flag:
             yield Problem(
                 found=f"the flag --{flag}={flags[flag]}, which wins over every file",
                 wanted=f"{name}: {show(value)}",
                 remedy="take the flag out of the kubelet's unit or environment file",
             )
             continue
-        for other in sorted(drop_ins):
-            theirs = get(drop_ins[other], name)
-            later = path not in drop_ins or other > path  # every drop-in is read after the file itself
-            if later and theirs is not None and theirs != value:
-                yield Problem(
-                    found=f"{other} sets {name} to {show(theirs)} and is read later than {path}",
-                    wanted=f"{name}: {show(value)}",
-                    remedy="take the key out of that file, or choose a higher order",
-                )
+        # The file itself comes before every drop-in.
+        later = [other for other in sorted(drop_ins) if leaf[0] in drop_ins[other] and other != path]
+        winner = later[-1] if later else "the flag --feature-gates"
+        yield Problem(
+            found=f"{winner} sets {name} to {show(get(after, name))} and is read later than {path}",
+            wanted=f"{name}: {show(value)}",
+            remedy="take the key out there, or choose a higher order",
+        )
 
 
 def _no_file(found: Kubelet) -> Problem:
