@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.virt.hostprep.plugins.module_utils import subject, sysctl
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
@@ -30,17 +29,12 @@ from ansible_collections.virt.hostprep.tests.unit.fixtures.topology.machine impo
 
 Data = dict[str, t.Any]
 Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("module_process")
 
 # What Ansible itself knows of any module.
 COMMON = {"changed", "failed", "msg", "diff", "warnings", "invocation"}
 # Dictionaries whose keys are those of the host.
 FREE_KEYS = {"live", "links", "config"}
-
-
-@pytest.fixture(autouse=True)
-def _warnings_of_this_test_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ansible keeps them for the process, which is one module there and all tests here."""
-    monkeypatch.setattr(warnings, "_global_warnings", {})
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from ansible_collections.virt.hostprep.plugins.modules import numa_info
 from ansible_collections.virt.hostprep.tests.unit.fixtures.topology.machine import build, two_nodes
 
 Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("module_process")
 
 
 def run(capsys: Capture, **arguments: object) -> dict[str, t.Any]:

@@ -10,7 +10,6 @@ import typing as t
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.common import warnings
 from ansible.module_utils.testing import patch_module_args
 from ansible_collections.virt.hostprep.plugins.module_utils import subject
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
@@ -26,6 +25,7 @@ from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
 
 Data = dict[str, t.Any]
 Capture = pytest.CaptureFixture[str]
+pytestmark = pytest.mark.usefixtures("module_process")
 
 
 class Lamp:
@@ -67,12 +67,6 @@ class Lamp:
 
     def state(self, observed: Data, _wanted: Data) -> Data:
         return {"lamp": observed["lit"]}
-
-
-@pytest.fixture(autouse=True)
-def _warnings_of_this_test_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ansible keeps them for the process, which is one module there and all tests here."""
-    monkeypatch.setattr(warnings, "_global_warnings", {})
 
 
 def run(capsys: Capture, monkeypatch: pytest.MonkeyPatch, lamp: Lamp, status: int = 0, **arguments: t.Any) -> Data:
