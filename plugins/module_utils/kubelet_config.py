@@ -257,7 +257,8 @@ def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change:
         for path, started in observed["swap_started"].items()
         if _newer(started, found)
     ]
-    if kubelet.flags(found.argv) != found.flags:
+    # k3s and RKE2 make the flags themselves, and RKE2 runs its kubelet as a child.
+    if found.distribution not in ("k3s", "rke2") and kubelet.flags(found.argv) != found.flags:
         reasons.append("its unit would start it with other flags")
     return reasons
 
@@ -279,7 +280,9 @@ def _restart(
     found: kubelet.Kubelet, change: kubelet_files.Change, remove: list[str], reasons: list[str]
 ) -> RestartService:
     port = change.after.get("healthzPort", 10248)
-    address = change.after.get("healthzBindAddress", "127.0.0.1")
+    address = change.after.get("healthzBindAddress") or "127.0.0.1"
+    if ":" in address:
+        address = f"[{address}]"
     return RestartService(
         unit=found.unit,
         health_url=f"http://{address}:{port}/healthz" if port else "",

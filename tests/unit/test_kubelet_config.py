@@ -242,6 +242,20 @@ def test_a_restart_that_fails_can_be_undone(tmp_path: Path) -> None:
     assert gone.path == f"{ADDED}/90-hostprep.conf"
 
 
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [
+        ('healthzBindAddress: "::1"', "http://[::1]:10248/healthz"),
+        ("healthzPort: 10348", "http://127.0.0.1:10348/healthz"),
+        ("healthzPort: 0", ""),
+    ],
+)
+def test_its_health_is_asked_where_it_answers(tmp_path: Path, line: str, url: str) -> None:
+    files = kubelets.bare(**{"/etc/kubernetes/kubelet.yaml": f"{HEADER}{line}\n"})
+    (action,) = restarts(plan(tmp_path, files, restart=True))
+    assert action.health_url == url
+
+
 def test_a_run_that_was_cut_off_before_the_restart_is_finished(tmp_path: Path) -> None:
     started = {"started": kubelets.EARLIER}
     files = kubelets.kubeadm(**started)
