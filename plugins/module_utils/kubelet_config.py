@@ -81,9 +81,9 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     states = kubelet_state.obsolete(observed["policies"], change.before, change.after)
     actions: list[Action] = list(change.writes)
     gates = []
+    if reasons and states and not (wanted["restart"] and wanted["drained"]):
+        gates.append(_drain_gate(found, states))
     if wanted["restart"] and reasons:
-        if states and not wanted["drained"]:
-            gates.append(_drain_gate(found, states))
         actions.append(_restart(found, change, [state.path for state in states], reasons))
     return Plan(
         actions=tuple(actions),
@@ -250,7 +250,7 @@ def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change:
     reasons = [f"{write.path} changes" for write in change.writes]
     if found.started is None:
         return [*reasons, f"{found.unit} is not running"]
-    files = [file for file in (found.config, *found.drop_ins) if file is not None]
+    files = [file for file in (found.config, *found.drop_ins) if file is not None and not _made_at_start(file, found)]
     reasons += [f"{file.path} is newer than the running kubelet" for file in files if _newer(file.modified, found)]
     reasons += [
         f"{path} was turned on after the kubelet started, which counts swap only then"
@@ -263,6 +263,11 @@ def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change:
     return reasons
 
 
+def _made_at_start(file: kubelet.ConfigFile, found: kubelet.Kubelet) -> bool:
+    """k3s and RKE2 write their defaults (00-k3s-defaults.conf) anew at each start."""
+    return found.distribution in ("k3s", "rke2") and "/00-" in file.path
+
+
 def _newer(moment: float | None, found: kubelet.Kubelet) -> bool:
     return moment is not None and found.started is not None and moment > found.started
 
@@ -271,8 +276,9 @@ def _drain_gate(found: kubelet.Kubelet, states: list[kubelet_state.StateFile]) -
     return Problem(
         found=f"a change for which {', '.join(state.path for state in states)} has to go "
         f"({'; '.join(state.reason for state in states)})",
-        wanted=f"node {found.node_name} drained: its pods hold CPUs or memory by that file",
-        remedy="drain the node and set drained to true; the role kubelet_swap does both",
+        wanted=f"node {found.node_name} drained, for its pods hold CPUs or memory by that file, and the kubelet restarted "
+        "without it: with it, it would not start again",
+        remedy="drain the node and set drained and restart to true; the role kubelet_swap does all that",
     )
 
 

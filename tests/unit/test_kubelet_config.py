@@ -267,6 +267,12 @@ def test_a_run_that_was_cut_off_before_the_restart_is_finished(tmp_path: Path) -
     assert any("is newer than the running kubelet" in reason for reason in state["restart_required"])
 
 
+def test_what_k3s_writes_at_each_start_is_no_change(tmp_path: Path) -> None:
+    files = kubelets.k3s(started=kubelets.EARLIER)
+    _made, state = look(tmp_path, files, settings={"failSwapOn": False}, state="absent")
+    assert state["restart_required"] == []
+
+
 def test_swap_that_was_turned_on_later_is_not_counted_yet(tmp_path: Path) -> None:
     files = kubelets.bare(started="Wed 2098-01-01 00:00:00.000000 UTC")
     there = after(files, plan(tmp_path / "1", files))
@@ -294,6 +300,7 @@ STATE = {"/var/lib/kubelet/cpu_manager_state": '{"policyName":"none","defaultCpu
 
 
 def test_another_policy_needs_a_drained_node(tmp_path: Path) -> None:
+    assert len(plan(tmp_path / "0", kubelets.bare(**STATE), settings=PINNED).gates) == 1, "it would not start again"
     made, state = look(tmp_path / "1", kubelets.bare(**STATE), settings=PINNED, restart=True)
     (gate,) = made.gates
     assert "cpu_manager_state has to go" in gate.found
