@@ -276,8 +276,8 @@ def _drain_gate(found: kubelet.Kubelet, states: list[kubelet_state.StateFile]) -
     return Problem(
         found=f"a change for which {', '.join(state.path for state in states)} has to go "
         f"({'; '.join(state.reason for state in states)})",
-        wanted=f"node {found.node_name} drained, for its pods hold CPUs or memory by that file, and the kubelet restarted "
-        "without it: with it, it would not start again",
+        wanted=f"node {found.node_name} drained, for its pods hold CPUs or memory by that file, and the kubelet "
+        "restarted without it: with it, it would not start again",
         remedy="drain the node and set drained and restart to true; the role kubelet_swap does all that",
     )
 
