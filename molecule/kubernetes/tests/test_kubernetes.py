@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import time
 
 
 def kubectl(*words):
-    """What kubectl prints, as the administrator of the cluster."""
+    """The JSON that kubectl prints, as the administrator. A kubelet needs some seconds after its host has booted."""
     kubeconfig = f"{os.environ['MOLECULE_EPHEMERAL_DIRECTORY']}/kubeconfig"
-    return subprocess.run(
-        ["kubectl", f"--kubeconfig={kubeconfig}", *words], check=True, capture_output=True, text=True
-    ).stdout
+    deadline = time.monotonic() + 60
+    while True:
+        done = subprocess.run(
+            ["kubectl", f"--kubeconfig={kubeconfig}", *words], check=False, capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        assert time.monotonic() < deadline, done.stderr
 
 
 def node_name(host):
@@ -25,19 +31,19 @@ def test_swap_is_active(host):
 
 
 def test_the_running_kubelet_tolerates_swap(host):
-    said = json.loads(kubectl("get", "--raw", f"/api/v1/nodes/{node_name(host)}/proxy/configz"))["kubeletconfig"]
+    said = kubectl("get", "--raw", f"/api/v1/nodes/{node_name(host)}/proxy/configz")["kubeletconfig"]
     assert said["failSwapOn"] is False
     assert said["memorySwap"] == {"swapBehavior": "LimitedSwap"}
 
 
 def test_the_kubelet_counts_the_swap(host):
     total = host.check_output("awk '/^SwapTotal:/ { print $2 }' /proc/meminfo")
-    node = json.loads(kubectl("get", "node", node_name(host), "--output=json"))
+    node = kubectl("get", "node", node_name(host), "--output=json")
     assert node["status"]["nodeInfo"]["swap"]["capacity"] == int(total) * 1024
 
 
 def test_pods_may_come(host):
-    node = json.loads(kubectl("get", "node", node_name(host), "--output=json"))
+    node = kubectl("get", "node", node_name(host), "--output=json")
     assert [entry["status"] for entry in node["status"]["conditions"] if entry["type"] == "Ready"] == ["True"]
     assert "unschedulable" not in node["spec"]
     assert not [key for key in node["metadata"].get("annotations", {}) if key.startswith("virt.hostprep/")]
