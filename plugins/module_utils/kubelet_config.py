@@ -10,6 +10,7 @@ only /configz answers that, see pool_sync.
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.virt.hostprep.plugins.module_utils import (
@@ -57,6 +58,7 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
     return {
         "kubelet": found,
         "machine": _machine(host),
+        "kernel": host.read("/proc/sys/kernel/osrelease") or "",
         "swap_total": _meminfo(host).get("SwapTotal", 0),
         "swap_on": [area["path"] for area in block.active_swaps(host)],
         "swap_started": _swap_started(host) if found else {},
@@ -88,7 +90,7 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
     return Plan(
         actions=tuple(actions),
         gates=tuple(gates),
-        warnings=tuple(change.warnings),
+        warnings=tuple(_warnings(observed["kernel"], wanted)),
         checks=tuple(_checks(wanted, found, change, reasons)),
         before=tuple(f"kubelet {leaf}: {kubelet_files.show(value)}" for leaf, value in change.leaves(change.before)),
         after=tuple(f"kubelet {leaf}: {kubelet_files.show(value)}" for leaf, value in change.leaves(change.after)),
@@ -320,6 +322,17 @@ def _checks(
             "; ".join(reasons) or "started after the last change",
             f"start of {found.unit} and the times of its files",
             ok=not reasons,
+        )
+
+
+def _warnings(kernel: str, wanted: dict[str, t.Any]) -> t.Iterator[str]:
+    """The kubelet mounts memory-backed volumes with noswap, where the kernel knows it (6.4, and RHEL 9's own 5.14)."""
+    match = re.match(r"(\d+)\.(\d+)", kernel)
+    asks_for_swap = wanted["state"] == "present" and wanted["settings"].get("failSwapOn") is False
+    if asks_for_swap and match and (int(match.group(1)), int(match.group(2))) < (6, 4) and ".el9" not in kernel:
+        yield (
+            f"Linux {kernel} may not know tmpfs noswap (6.4): then secrets and other memory-backed volumes of pods "
+            "can reach the swap devices; use encrypted ones, or a newer kernel"
         )
 
 

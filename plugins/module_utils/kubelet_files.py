@@ -90,7 +90,6 @@ class Change:
     after: Config
     sources: str
     overrides: tuple[Problem, ...] = ()
-    warnings: tuple[str, ...] = ()
     rewritten_by: Rewriter | None = None
 
     def wanted_leaves(self) -> t.Iterator[tuple[str, t.Any]]:

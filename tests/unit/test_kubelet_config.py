@@ -218,6 +218,16 @@ def test_a_fault_that_was_there_before_is_not_ours_to_judge(tmp_path: Path) -> N
     assert "static" in problem(plan(tmp_path / "2", kubelets.bare(), settings={"cpuManagerPolicy": "static"}))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "warned"),
+    [("6.12.1-amd64", False), ("6.4.0", False), ("6.1.0-9-amd64", True), ("5.14.0-503.el9.x86_64", False)],
+)
+def test_memory_backed_volumes_may_reach_the_swap(tmp_path: Path, kernel: str, warned: bool) -> None:
+    files = {**kubelets.bare(), "proc/sys/kernel/osrelease": f"{kernel}\n"}
+    assert any("tmpfs noswap" in warning for warning in plan(tmp_path, files).warnings) is warned
+    assert plan(tmp_path / "2", files, settings={"maxPods": 9}).warnings == ()
+
+
 # --- restarts -----------------------------------------------------------------------------------------------------
 
 
