@@ -7,30 +7,35 @@ from __future__ import annotations
 
 import re
 
-_ASSIGNMENT = re.compile(r"^\s*(?P<name>[A-Za-z_]\w*)=(?P<value>.*?)\s*$")
+# A value goes on in the next line inside quotes, and behind a backslash.
+_ASSIGNMENT = re.compile(
+    r"""^[ \t]*(?P<name>[A-Za-z_]\w*)=[ \t]*(?P<value>"(?:\\.|[^"\\])*"|'[^']*'|(?:\\.|[^\n\\])*)[ \t]*$""",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def parse(text: str) -> dict[str, str]:
     """The variables of a file, quotes taken off; the last assignment of a name counts."""
-    variables = {}
-    for line in text.splitlines():
-        match = _ASSIGNMENT.match(line)
-        if match:
-            variables[match.group("name")] = _unquoted(match.group("value"))
-    return variables
+    return {match.group("name"): _plain(match.group("value")) for match in _ASSIGNMENT.finditer(text)}
 
 
-def append_word(text: str, name: str, word: str) -> str:
-    """The same file with `word` at the end of the variable; all other lines stay as they are."""
-    lines = text.splitlines()
-    for index in reversed(range(len(lines))):
-        match = _ASSIGNMENT.match(lines[index])
-        if match and match.group("name") == name:
-            value = _unquoted(match.group("value"))
-            lines[index] = f'{name}="{value} {word}"' if value else f'{name}="{word}"'
-            return "\n".join([*lines, ""])
-    return "\n".join([*lines, f'{name}="{word}"', ""])
+def append_word(text: str, name: str, word: str, inherited: str = "") -> str:
+    """The same file with `word` at the end of the variable; everything else stays as it is.
+
+    inherited: the value that the variable has without this file. It is kept where the file does not assign it yet.
+    """
+    found = [match for match in _ASSIGNMENT.finditer(text) if match.group("name") == name]
+    if not found:
+        start = text if not text or text.endswith("\n") else f"{text}\n"
+        return f'{start}{name}="{f"{inherited} {word}".strip()}"\n'
+    first, last = found[-1].span("value")
+    value = text[first:last].strip()
+    quote = value[0] if value[:1] in ('"', "'") else ""
+    inner = re.sub(r"(?:\s|\\\n)+\Z", "", value[1:-1] if quote else value)
+    quote = quote or ("" if re.search(r"[\"'\\]", value) else '"')
+    return f"{text[:first]}{quote}{inner}{' ' if inner else ''}{word}{quote}{text[last:]}"
 
 
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" else value
+def _plain(value: str) -> str:
+    joined = value.replace("\\\n", "").strip()
+    return joined[1:-1] if len(joined) >= 2 and joined[0] == joined[-1] and joined[0] in "\"'" else joined

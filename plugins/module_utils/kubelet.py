@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ansible_collections.virt.hostprep.plugins.module_utils import environment, systemd
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
+from ansible_collections.virt.hostprep.plugins.module_utils.plan import HostprepError, Problem
 
 CGROUPS = "/sys/fs/cgroup"
 DROP_IN_ALPHA = "KUBELET_CONFIG_DROPIN_DIR_ALPHA"  # before 1.30 --config-dir is read only where this is set
@@ -72,7 +73,8 @@ class Kubelet:
     """One kubelet. `argv` runs (empty: it does not), `next_argv` is what its unit would start.
 
     started: seconds since the epoch, None if it does not run. config_dir: "" if it reads none.
-    environment_files: path and text of those of the unit, in order. version: such as v1.33.1.
+    environment: what the unit sets itself; environment_files: path and text of its files, which win, in order.
+    version: such as v1.33.1. stale_unit: systemd has not read the unit as it is on disk.
     """
 
     distribution: str
@@ -86,10 +88,12 @@ class Kubelet:
     config: ConfigFile | None
     config_dir: str
     drop_ins: tuple[ConfigFile, ...]
+    environment: dict[str, str]
     environment_files: tuple[tuple[str, str | None], ...]
     exec_start: tuple[str, ...]
     drop_in_alpha: bool
     in_container: bool
+    stale_unit: bool = False
 
     @property
     def running(self) -> bool:
@@ -121,11 +125,15 @@ def observe(host: Host) -> Kubelet | None:
     distribution, unit = found
     shown = systemd.show(host, unit, _PROPERTIES) if unit.endswith(".service") else {}
     files = tuple((path, host.read_raw(path)) for path in _environment_files(shown))
-    variables = _environment(shown, files)
+    environment_of_unit = dict(word.partition("=")[::2] for word in _split(shown.get("Environment", ""), unit))
+    variables = merged_environment(environment_of_unit, files)
     exec_start = _exec_start(shown)
     argv = tuple((host.read(f"/proc/{pid}/cmdline") or "").split("\0")) if pid else ()
-    next_argv = _expand(exec_start, variables) if exec_start else argv
+    next_argv = expand(exec_start, variables, unit) if exec_start else argv
     named = flags(next_argv)
+    # What k3s and RKE2 take as --config is their own configuration, with the token of the cluster in it.
+    config = "" if distribution.config_dir else named.get("config", "")
+    node_name = named.get("node-name") if distribution.config_dir else named.get("hostname-override")
     config_dir = named.get("config-dir", "")
     if distribution.config_dir and host.names(distribution.config_dir):
         config_dir = distribution.config_dir  # k3s and RKE2 hand it to the kubelet inside their own process
@@ -137,14 +145,16 @@ def observe(host: Host) -> Kubelet | None:
         argv=argv,
         next_argv=next_argv,
         version=_version(host, next_argv),
-        node_name=named.get("hostname-override") or (host.read("/proc/sys/kernel/hostname") or "").lower(),
-        config=_file(host, named["config"]) if named.get("config") else None,
+        node_name=node_name or (host.read("/proc/sys/kernel/hostname") or "").lower(),
+        config=_file(host, config) if config else None,
         config_dir=config_dir,
         drop_ins=tuple(_file(host, path) for path in _drop_in_paths(host, config_dir)) if config_dir else (),
+        environment=environment_of_unit,
         environment_files=files,
         exec_start=exec_start,
         drop_in_alpha=DROP_IN_ALPHA in variables,
         in_container=bool(_CONTAINER.search(cgroup)),
+        stale_unit=shown.get("NeedDaemonReload") == "yes",
     )
 
 
@@ -223,23 +233,36 @@ def _environment_files(shown: dict[str, str]) -> list[str]:
     return [line.split(" (")[0] for line in shown.get("EnvironmentFiles", "").splitlines() if line]
 
 
-def _environment(shown: dict[str, str], files: t.Iterable[tuple[str, str | None]]) -> dict[str, str]:
+def merged_environment(unit: dict[str, str], files: t.Iterable[tuple[str, str | None]]) -> dict[str, str]:
     """Environment= first, then the files, the later ones win: systemd.exec(5)."""
-    variables = dict(word.partition("=")[::2] for word in shlex.split(shown.get("Environment", "")))
+    variables = dict(unit)
     for _path, text in files:
         variables.update(environment.parse(text or ""))
     return variables
 
 
-def _expand(words: t.Iterable[str], variables: dict[str, str]) -> tuple[str, ...]:
-    """$NAME as a word of its own is split at blanks, ${NAME} is not: systemd.service(5)."""
+def expand(words: t.Iterable[str], variables: dict[str, str], unit: str) -> tuple[str, ...]:
+    """$NAME as a word of its own is split at blanks, ${NAME} is not: systemd.service(5). Raises HostprepError."""
     expanded: list[str] = []
     for word in words:
         if re.fullmatch(r"\$[A-Za-z_]\w*", word):
-            expanded += shlex.split(variables.get(word[1:], ""))
+            expanded += _split(variables.get(word[1:], ""), unit)
         else:
             expanded.append(re.sub(r"\$\{(\w+)\}", lambda match: variables.get(match.group(1), ""), word))
     return tuple(expanded)
+
+
+def _split(text: str, unit: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise HostprepError(
+            Problem(
+                found=f"{text[:80]!r} in the environment of {unit} ({error})",
+                wanted="words that systemd can tell apart",
+                remedy=f"mend the quotes in the unit or its environment files ('systemctl cat {unit}' names them)",
+            )
+        ) from error
 
 
 def _version(host: Host, argv: t.Sequence[str]) -> str:

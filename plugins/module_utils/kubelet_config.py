@@ -23,6 +23,7 @@ from ansible_collections.virt.hostprep.plugins.module_utils import (
     kubelet_state,
     releases,
     systemd,
+    units,
 )
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
@@ -48,6 +49,7 @@ ARGUMENT_SPEC: dict[str, t.Any] = {
     "restart": {"type": "bool", "default": False},
     "drained": {"type": "bool", "default": False},
     "node_name": {"type": "str", "default": ""},
+    "swap_counted": {"type": "int"},
 }
 
 
@@ -61,6 +63,8 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
         "kernel": host.read("/proc/sys/kernel/osrelease") or "",
         "swap_total": _meminfo(host).get("SwapTotal", 0),
         "swap_on": [area["path"] for area in block.active_swaps(host)],
+        "swap_declared": [unit["name"] for unit in units.read_own_swap_units(host).values() if unit["enabled"]]
+        + [entry["where"] for entry in units.read_foreign_swaps(host)],
         "swap_started": _swap_started(host) if found else {},
         "policies": kubelet_state.observe(host, found) if found else {},
     }
@@ -75,11 +79,11 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         change = _change(found, wanted)
     except HostprepError as error:
         return refusal(*error.problems)
-    problems = _effect_problems(observed, wanted, change)
+    reasons = _restart_reasons(observed, found, change, wanted)
+    problems = _effect_problems(observed, wanted, change, reasons)
     if problems:
         return refusal(*problems)
 
-    reasons = _restart_reasons(observed, found, change)
     states = kubelet_state.obsolete(observed["policies"], change.before, change.after)
     actions: list[Action] = list(change.writes)
     gates = []
@@ -92,8 +96,8 @@ def plan(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> Plan:
         gates=tuple(gates),
         warnings=tuple(_warnings(observed["kernel"], wanted)),
         checks=tuple(_checks(wanted, found, change, reasons)),
-        before=tuple(f"kubelet {leaf}: {kubelet_files.show(value)}" for leaf, value in change.leaves(change.before)),
-        after=tuple(f"kubelet {leaf}: {kubelet_files.show(value)}" for leaf, value in change.leaves(change.after)),
+        before=change.in_words(change.before),
+        after=change.in_words(change.after),
     )
 
 
@@ -117,7 +121,7 @@ def state(observed: dict[str, t.Any], wanted: dict[str, t.Any]) -> dict[str, t.A
         change = _change(found, wanted)
     except HostprepError:  # the plan says so, as a problem
         return {"kubelet": described}
-    reasons = _restart_reasons(observed, found, change)
+    reasons = _restart_reasons(observed, found, change, wanted)
     states = kubelet_state.obsolete(observed["policies"], change.before, change.after) if reasons else []
     return {
         "kubelet": {
@@ -181,6 +185,14 @@ def _set_up_problems(found: kubelet.Kubelet) -> list[Problem]:
                 remedy=remedies[found.distribution],
             )
         ]
+    if found.stale_unit:
+        return [
+            Problem(
+                found=f"{found.unit} on disk is not what systemd has read",
+                wanted="the same, for a restart would bring in whatever was edited there",
+                remedy="'systemctl daemon-reload' if that edit is meant, and run again",
+            )
+        ]
     if not found.unit.endswith(".service"):
         return [
             Problem(
@@ -217,7 +229,7 @@ def _change(found: kubelet.Kubelet, wanted: dict[str, t.Any]) -> kubelet_files.C
 
 
 def _effect_problems(
-    observed: dict[str, t.Any], wanted: dict[str, t.Any], change: kubelet_files.Change
+    observed: dict[str, t.Any], wanted: dict[str, t.Any], change: kubelet_files.Change, reasons: list[str]
 ) -> list[Problem]:
     found: kubelet.Kubelet = observed["kubelet"]
     problems = list(change.overrides)
@@ -236,18 +248,30 @@ def _effect_problems(
         for problem in kubelet_rules.problems(change.after, release, observed["machine"])
         if problem not in known  # the kubelet runs with those, so they are not for us to judge
     ]
-    if change.writes and observed["swap_on"] and change.after.get("failSwapOn", True) is not False:
+    if change.after.get("failSwapOn", True) is False:
+        return problems
+    if observed["swap_on"] and (change.writes or (wanted["restart"] and reasons)):
         problems.append(
             Problem(
                 found=f"swap is on ({', '.join(observed['swap_on'])}), and the kubelet would not tolerate it",
                 wanted="no swap before failSwapOn goes back to true: the kubelet would never start again",
-                remedy="turn the swap off first (nvme_swap_state: absent)",
+                remedy="turn the swap off first (nvme_swap_state: absent), or set failSwapOn to false",
+            )
+        )
+    elif observed["swap_declared"] and change.before.get("failSwapOn", True) is False:
+        problems.append(
+            Problem(
+                found=f"swap is off, but comes back at the next boot by {', '.join(observed['swap_declared'])}",
+                wanted="no swap before failSwapOn goes back to true: the kubelet would not start after that boot",
+                remedy="remove it for good first (nvme_swap_state: absent, or take the line out)",
             )
         )
     return problems
 
 
-def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change: kubelet_files.Change) -> list[str]:
+def _restart_reasons(
+    observed: dict[str, t.Any], found: kubelet.Kubelet, change: kubelet_files.Change, wanted: dict[str, t.Any]
+) -> list[str]:
     """Why the kubelet does not run what its files say, or will not after the change. Empty: it does."""
     reasons = [f"{write.path} changes" for write in change.writes]
     if found.started is None:
@@ -259,6 +283,9 @@ def _restart_reasons(observed: dict[str, t.Any], found: kubelet.Kubelet, change:
         for path, started in observed["swap_started"].items()
         if _newer(started, found)
     ]
+    counted, total = wanted["swap_counted"], observed["swap_total"]
+    if counted is not None and total and counted != total:  # without any swap its report stays as it was
+        reasons.append(f"the kubelet counts {counted} bytes of swap, and the host has {total}")
     # k3s and RKE2 make the flags themselves, and RKE2 runs its kubelet as a child.
     if found.distribution not in ("k3s", "rke2") and kubelet.flags(found.argv) != found.flags:
         reasons.append("its unit would start it with other flags")
@@ -311,10 +338,10 @@ def _undo(write: WriteFile | RemoveFile) -> WriteFile | RemoveFile:
 def _checks(
     wanted: dict[str, t.Any], found: kubelet.Kubelet, change: kubelet_files.Change, reasons: list[str]
 ) -> t.Iterator[Check]:
-    for leaf, value in change.wanted_leaves():
+    for leaf, value in kubelet_files.leaves(change.settings):
         has = kubelet_files.show(kubelet_files.get(change.before, leaf))
         wants = kubelet_files.show(value)
-        yield Check(f"kubelet {leaf}", wants, has, f"merged from {change.sources}", ok=has == wants)
+        yield Check(f"kubelet {'.'.join(leaf)}", wants, has, f"merged from {change.sources}", ok=has == wants)
     if wanted["restart"]:
         yield Check(
             "kubelet runs what its files say",

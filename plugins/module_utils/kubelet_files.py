@@ -14,7 +14,12 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.virt.hostprep.plugins.module_utils import environment
-from ansible_collections.virt.hostprep.plugins.module_utils.kubelet import ConfigFile, Kubelet
+from ansible_collections.virt.hostprep.plugins.module_utils.kubelet import (
+    ConfigFile,
+    Kubelet,
+    expand,
+    merged_environment,
+)
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
     HostprepError,
     Problem,
@@ -34,6 +39,7 @@ KIND = "KubeletConfiguration"
 ADDED_DIRECTORY = "/etc/kubernetes/kubelet.conf.d"
 
 _EXTRA_ARGS = "KUBELET_EXTRA_ARGS"  # kubeadm's unit reads it last, and kubeadm never writes it
+_EXTRA_FILES = ("/etc/default/kubelet", "/etc/sysconfig/kubelet")
 
 
 def _text(value: str) -> t.Any:
@@ -51,10 +57,15 @@ def _thresholds(value: str) -> dict[str, str]:
 # Flags that set what a configuration can set, too. They win over every file. (kubelet --help)
 _FLAGS: dict[str, tuple[str, t.Callable[[str], t.Any]]] = {
     "cgroup-driver": ("cgroupDriver", _text),
+    "cgroup-root": ("cgroupRoot", _text),
     "cpu-manager-policy": ("cpuManagerPolicy", _text),
     "cpu-manager-policy-options": ("cpuManagerPolicyOptions", _pairs),
+    "enforce-node-allocatable": ("enforceNodeAllocatable", lambda value: value.split(",")),
     "eviction-hard": ("evictionHard", _thresholds),
+    "eviction-soft": ("evictionSoft", _thresholds),
+    "eviction-soft-grace-period": ("evictionSoftGracePeriod", _pairs),
     "fail-swap-on": ("failSwapOn", lambda value: value.lower() in ("true", "t", "1")),
+    "healthz-bind-address": ("healthzBindAddress", _text),
     "healthz-port": ("healthzPort", int),
     "kube-reserved": ("kubeReserved", _pairs),
     "kube-reserved-cgroup": ("kubeReservedCgroup", _text),
@@ -63,6 +74,7 @@ _FLAGS: dict[str, tuple[str, t.Callable[[str], t.Any]]] = {
     "reserved-cpus": ("reservedSystemCPUs", _text),
     "system-reserved": ("systemReserved", _pairs),
     "system-reserved-cgroup": ("systemReservedCgroup", _text),
+    "topology-manager-policy-options": ("topologyManagerPolicyOptions", _pairs),
     "topology-manager-policy": ("topologyManagerPolicy", _text),
     "topology-manager-scope": ("topologyManagerScope", _text),
 }
@@ -92,14 +104,9 @@ class Change:
     overrides: tuple[Problem, ...] = ()
     rewritten_by: Rewriter | None = None
 
-    def wanted_leaves(self) -> t.Iterator[tuple[str, t.Any]]:
-        for leaf, value in leaves(self.settings):
-            yield ".".join(leaf), value
-
-    def leaves(self, config: Config) -> t.Iterator[tuple[str, t.Any]]:
+    def in_words(self, config: Config) -> tuple[str, ...]:
         """The settings that this change is about, as they are in `config`."""
-        for leaf, _value in leaves(self.settings):
-            yield ".".join(leaf), get(config, ".".join(leaf))
+        return tuple(f"kubelet {'.'.join(leaf)}: {show(get(config, leaf))}" for leaf, _value in leaves(self.settings))
 
 
 def change(found: Kubelet, settings: Config, config_dir: bool, absent: bool, order: int) -> Change:
@@ -114,12 +121,15 @@ def change(found: Kubelet, settings: Config, config_dir: bool, absent: bool, ord
 
     if config_dir and (found.config_dir or own_way):
         path = f"{found.config_dir or ADDED_DIRECTORY}/{order}-hostprep.conf"
-        writes = _write_drop_in(found, path, settings, absent)
-        after_drop_ins = {key: data for key, data in drop_ins.items() if key != path}
-        if not absent:
-            after_drop_ins[path] = settings
-            if own_way:
-                writes.append(own_way)
+        ours = drop_ins.get(path, {})
+        content = merge_patch(ours, _removal(settings, ours) if absent else settings)
+        writes = _write_drop_in(found, path, content)
+        after_drop_ins = {
+            **{key: data for key, data in drop_ins.items() if key != path},
+            **({path: content} if content else {}),
+        }
+        if own_way and not absent:
+            writes.append(own_way)
         after = _effective(main, after_drop_ins, found.flags)
     elif found.config is not None and found.config.text is not None:
         path = found.config.path
@@ -154,10 +164,10 @@ def leaves(config: Config, above: Leaf = ()) -> t.Iterator[tuple[Leaf, t.Any]]:
             yield (*above, key), value
 
 
-def get(config: Config, leaf: str) -> t.Any:
-    """The value at a dotted path; None if it is not there."""
+def get(config: Config, leaf: Leaf) -> t.Any:
+    """The value at a path; None if it is not there."""
     value: t.Any = config
-    for key in leaf.split("."):
+    for key in leaf:
         value = value.get(key) if isinstance(value, dict) else None
     return value
 
@@ -229,7 +239,8 @@ def _of_flags(flags: dict[str, str]) -> Config:
     return {key: convert(flags[flag]) for flag, (key, convert) in _FLAGS.items() if flag in flags}
 
 
-def _write_drop_in(found: Kubelet, path: str, settings: Config, absent: bool) -> list[WriteFile | RemoveFile]:
+def _write_drop_in(found: Kubelet, path: str, content: Config) -> list[WriteFile | RemoveFile]:
+    """Our file with this content; none without content."""
     there = next((file.text for file in found.drop_ins if file.path == path), None)
     if there is not None and not there.startswith(MARK):
         raise HostprepError(
@@ -239,13 +250,12 @@ def _write_drop_in(found: Kubelet, path: str, settings: Config, absent: bool) ->
                 remedy="rename it, or choose another order",
             )
         )
-    if absent:
+    if not content:
         return [] if there is None else [RemoveFile(path, there, "forget these settings")]
-    body = dump({"apiVersion": API_VERSION, "kind": KIND, **settings})
-    text = f"{MARK} Changes are overwritten.\n{body}"
-    if there == text:
+    text = f"{MARK} Changes are overwritten.\n{dump({'apiVersion': API_VERSION, 'kind': KIND, **content})}"
+    if there is not None and _content(_read(ConfigFile(path, there, None))) == content:
         return []
-    return [WriteFile(path, text, there or "", f"set {', '.join(settings)} for the kubelet")]
+    return [WriteFile(path, text, there or "", f"set {', '.join(content)} for the kubelet")]
 
 
 def _write_in_place(file: ConfigFile, patch: Config) -> list[WriteFile | RemoveFile]:
@@ -283,19 +293,44 @@ def _own_way(found: Kubelet) -> WriteFile | RemoveFile | None:
     """The environment file in which this set-up takes further flags, with --config-dir added to it.
 
     kubeadm: KUBELET_EXTRA_ARGS of /etc/default/kubelet or /etc/sysconfig/kubelet, whichever its unit reads.
-    Others: the variable that carries --config.
+    Others: the variable that carries --config. Raises HostprepError when that would change anything else.
     """
+    place = _place_for_flags(found)
+    if place is None:
+        return None
+    path, name = place
+    texts = dict(found.environment_files)
+    before = texts[path] or ""
+    text = environment.append_word(before, name, f"--config-dir={ADDED_DIRECTORY}", found.environment.get(name, ""))
+    files = [(file, text if file == path else content) for file, content in found.environment_files]
+    argv = expand(found.exec_start, merged_environment(found.environment, files), found.unit)
+    if sorted(argv) != sorted([*found.next_argv, f"--config-dir={ADDED_DIRECTORY}"]):
+        raise HostprepError(
+            Problem(
+                found=f"{name} in the environment of {found.unit}, set in a way that would change with {path}",
+                wanted="one place where the flag --config-dir can be added and nothing else changes",
+                remedy=f"add --config-dir={ADDED_DIRECTORY} to the kubelet's flags by hand, and run again",
+            )
+        )
+    return WriteFile(path, text, before, "let the kubelet read its drop-in directory")
+
+
+def _place_for_flags(found: Kubelet) -> tuple[str, str] | None:
+    """Path of an environment file, and the variable in it."""
     words = [word[1:] for word in found.exec_start if word.startswith("$")]
-    word = f"--config-dir={ADDED_DIRECTORY}"
-    reason = "let the kubelet read its drop-in directory"
-    if _EXTRA_ARGS in words and found.environment_files:
-        path, text = found.environment_files[-1]
-        return WriteFile(path, environment.append_word(text or "", _EXTRA_ARGS, word), text or "", reason)
-    for path, text in found.environment_files:
-        for name, value in environment.parse(text or "").items():
-            if name in words and "--config=" in value:
-                return WriteFile(path, environment.append_word(text or "", name, word), text or "", reason)
-    return None
+    assigned = [
+        (path, name, value)
+        for path, text in found.environment_files
+        for name, value in environment.parse(text or "").items()
+        if name in words
+    ]
+    if _EXTRA_ARGS in words:
+        there = [path for path, name, _value in assigned if name == _EXTRA_ARGS]
+        usual = [path for path, _text in found.environment_files if path in _EXTRA_FILES]
+        if there or usual:
+            return (there or usual)[-1], _EXTRA_ARGS
+    carrying = [(path, name) for path, name, value in assigned if "--config=" in value]
+    return carrying[-1] if carrying else None
 
 
 def _rewriter(found: Kubelet, paths: list[str]) -> Rewriter | None:
@@ -323,7 +358,7 @@ def _overrides(
     by_flag = {key: flag for flag, (key, _convert) in _FLAGS.items() if flag in flags}
     for leaf, value in leaves(settings):
         name = ".".join(leaf)
-        if get(after, name) == value:
+        if get(after, leaf) == value:
             continue
         flag = by_flag.get(leaf[0])
         if flag:
@@ -337,7 +372,7 @@ def _overrides(
         later = [other for other in sorted(drop_ins) if leaf[0] in drop_ins[other] and other != path]
         winner = later[-1] if later else "the flag --feature-gates"
         yield Problem(
-            found=f"{winner} sets {name} to {show(get(after, name))} and is read later than {path}",
+            found=f"{winner} sets {name} to {show(get(after, leaf))} and is read later than {path}",
             wanted=f"{name}: {show(value)}",
             remedy="take the key out there, or choose a higher order",
         )

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
+import http.client
 import time
 import typing as t
-import urllib.error
 import urllib.request
 
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
@@ -34,12 +34,11 @@ def restart(action: RestartService, run: Run, act: t.Callable[[Action], None], r
     """
     began = time.time()
     try:
-        _start(action, run, remove)
-        _wait_healthy(action, run)
+        _begin(action, run, remove)
     except HostprepError as error:
-        words = _last_words(action.unit, began, run)
         for undo in action.undo:
             act(undo)
+        words = _last_words(action.unit, began, run)
         raise HostprepError(
             Problem(
                 found=f"{action.unit} did not come back ({error.problems[0].found}); its last words: {words}",
@@ -47,6 +46,20 @@ def restart(action: RestartService, run: Run, act: t.Callable[[Action], None], r
                 remedy=f"{_restore(action, run, remove)}; repair what it complains about and run again",
             )
         ) from error
+
+
+def _begin(action: RestartService, run: Run, remove: t.Callable[[str], None]) -> None:
+    try:
+        _start(action, run, remove)
+    except OSError as error:
+        raise HostprepError(
+            Problem(
+                found=f"{error.filename}: {error.strerror}",
+                wanted=f"to restart {action.unit}",
+                remedy="look whether that file system is full or read-only",
+            )
+        ) from error
+    _wait_healthy(action, run)
 
 
 def _start(action: RestartService, run: Run, remove: t.Callable[[str], None]) -> None:
@@ -63,8 +76,7 @@ def _restore(action: RestartService, run: Run, remove: t.Callable[[str], None]) 
     if not action.undo:
         return "nothing had been changed before the restart"
     try:
-        _start(action, run, remove)
-        _wait_healthy(action, run)
+        _begin(action, run, remove)
     except HostprepError as error:
         return f"the files are as they were before, but it does not run with them either ({error.problems[0].found})"
     return "the files are as they were before, and it runs with them"
@@ -107,13 +119,16 @@ def _answers(url: str) -> bool:
     try:
         with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=2) as response:
             return bool(response.status == 200)
-    except (urllib.error.URLError, OSError):
+    except (OSError, ValueError, http.client.HTTPException):
         return False
 
 
 def _last_words(unit: str, since: float, run: Run) -> str:
     """Of the journal since the restart; errors in klog's form (E1130 10:00:00) before anything else."""
-    text = run(("journalctl", f"--unit={unit}", f"--since=@{since:.0f}", "--output=cat", "--no-pager", "--quiet"))
+    try:
+        text = run(("journalctl", f"--unit={unit}", f"--since=@{since:.0f}", "--output=cat", "--no-pager", "--quiet"))
+    except HostprepError:
+        return "the journal could not be read"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line[:1] in ("E", "F") and line[1:5].isdigit()]
     return " | ".join(list(dict.fromkeys(errors or lines))[-_LAST_WORDS:]) or "none in the journal"

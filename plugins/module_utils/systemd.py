@@ -19,7 +19,7 @@ UNIT_DIRECTORIES = (
 )
 
 # Microseconds: what was written and started within the same second has to be told apart.
-_TIMESTAMP = "%a %Y-%m-%d %H:%M:%S.%f UTC"
+_TIMESTAMP = "%Y-%m-%d %H:%M:%S.%f UTC"
 
 
 def show(host: Host, unit: str, properties: t.Sequence[str]) -> dict[str, str]:
@@ -49,6 +49,7 @@ def show_all(host: Host, patterns: t.Sequence[str], properties: t.Sequence[str])
 def timestamp(text: str) -> float | None:
     """Seconds since the epoch of a timestamp of systemctl show; None for 'n/a' and nothing."""
     try:
-        return datetime.strptime(text, _TIMESTAMP).replace(tzinfo=timezone.utc).timestamp()
+        # Without the weekday: Python would look for its name in the language of the user.
+        return datetime.strptime(text.partition(" ")[2], _TIMESTAMP).replace(tzinfo=timezone.utc).timestamp()
     except ValueError:
         return None

@@ -28,7 +28,7 @@ options:
   settings:
     description:
       - Keys of C(KubeletConfiguration) and their values, nested as there. Checked against what this release knows.
-      - With O(state=absent), the keys to take out.
+      - With O(state=absent), the keys to take out of what was set by this module with the same O(order).
       - V(auto) as C(memorySwap.swapBehavior) is V(LimitedSwap) where this release grants swap, else it is left unset.
     type: dict
     required: true
@@ -63,6 +63,11 @@ options:
       - Needed for changes that RV(kubelet.drain_required) names.
     type: bool
     default: false
+  swap_counted:
+    description:
+      - Bytes of swap that the node reports (C(status.nodeInfo.swap.capacity)). If the host has another amount, and any,
+        the kubelet has to be restarted.
+    type: int
   node_name:
     description: Name of the node in the cluster, where it is another than the one that its command line tells.
     type: str

@@ -19,7 +19,7 @@ MAIN = "/etc/kubernetes/kubelet.yaml"
 DIRECTORY = "/etc/kubelet.d"
 HEAD = {"apiVersion": kubelet_files.API_VERSION, "kind": kubelet_files.KIND}
 
-keys = st.sampled_from(["failSwapOn", "maxPods", "clusterDNS", "memorySwap", "kubeReserved", "cpu", "memory"])
+keys = st.sampled_from(["failSwapOn", "maxPods", "clusterDNS", "memorySwap", "kubeReserved", "cpu", "memory.available"])
 values = st.one_of(st.booleans(), st.integers(0, 999), st.sampled_from(["1Gi", "10s", "true", ""]), st.just([1, "a"]))
 configs = st.dictionaries(keys, st.one_of(values, st.dictionaries(keys, values, min_size=1, max_size=3)), max_size=5)
 settings = configs.filter(bool)
@@ -42,6 +42,7 @@ def node(main: dict[str, t.Any], more: dict[str, dict[str, t.Any]], flags: tuple
         drop_ins=tuple(
             ConfigFile(f"{DIRECTORY}/{name}.conf", dump({**HEAD, **data}), 0.0) for name, data in sorted(more.items())
         ),
+        environment={},
         environment_files=(),
         exec_start=argv,
         drop_in_alpha=False,
@@ -82,7 +83,7 @@ def test_what_is_not_overridden_is_in_force(
 ) -> None:
     change = kubelet_files.change(node(main, more if directory else {}), wanted, directory, absent=False, order=90)
     if not change.overrides:
-        for leaf, value in change.wanted_leaves():
+        for leaf, value in kubelet_files.leaves(wanted):
             assert kubelet_files.get(change.after, leaf) == value
 
 
@@ -113,5 +114,5 @@ def test_absent_in_the_file_itself_leaves_nothing_of_ours(main: dict[str, t.Any]
     back = applied(there, kubelet_files.change(there, wanted, config_dir=False, absent=True, order=90))
     left = kubelet_files.effective(back, False)
     for leaf, value in kubelet_files.leaves(wanted):
-        found_value = kubelet_files.get(left, ".".join(leaf))
+        found_value = kubelet_files.get(left, leaf)
         assert found_value is None or found_value != value

@@ -13,6 +13,7 @@ import yaml
 from ansible_collections.virt.hostprep.plugins.module_utils import kubelet_config
 from ansible_collections.virt.hostprep.plugins.module_utils.host import Host
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
+    HostprepError,
     Plan,
     RemoveFile,
     RestartService,
@@ -86,6 +87,32 @@ def test_flags_that_are_there_stay(tmp_path: Path) -> None:
     assert files["/etc/default/kubelet"] == f'# mine\nKUBELET_EXTRA_ARGS="--v=4 --config-dir={ADDED}"\nOTHER=1\n'
 
 
+def test_kubespray_s_variable_goes_over_several_lines(tmp_path: Path) -> None:
+    files = written(plan(tmp_path, kubelets.kubespray(), accept_rewrite=True))
+    assert files["/etc/kubernetes/kubelet.env"] == kubelets.KUBESPRAY_ENVIRONMENT.replace(
+        ' \\\n "', f' --config-dir={ADDED}"'
+    )
+    again = kubelets.kubespray(**{f"/{path.lstrip('/')}": text for path, text in files.items()})
+    _made, state = look(tmp_path / "2", again, accept_rewrite=True)
+    assert state["config_dir"] == ADDED
+    assert state["config_file"] == "/etc/kubernetes/kubelet-config.yaml"
+
+
+def test_flags_that_the_unit_itself_sets_stay(tmp_path: Path) -> None:
+    """EnvironmentFile= wins over Environment=: a variable that is only set there must not get lost."""
+    node = kubelets.kubeadm(extra="", environment='"KUBELET_EXTRA_ARGS=--node-ip=10.0.0.7 --v=2"')
+    files = written(plan(tmp_path, node))
+    assert files["/etc/default/kubelet"] == f'KUBELET_EXTRA_ARGS="--node-ip=10.0.0.7 --v=2 --config-dir={ADDED}"\n'
+
+
+def test_a_later_environment_file_is_not_taken_for_ours(tmp_path: Path) -> None:
+    node = kubelets.kubeadm(extra='KUBELET_EXTRA_ARGS="--v=4"\n', **{"/etc/proxy.env": "HTTPS_PROXY=x\n"})
+    node["commands/systemctl"] = (
+        str(node["commands/systemctl"]) + "EnvironmentFiles=/etc/proxy.env (ignore_errors=yes)\n"
+    )
+    assert list(written(plan(tmp_path, node))) == [f"{ADDED}/90-hostprep.conf", "/etc/default/kubelet"]
+
+
 def test_a_directory_that_is_read_already_is_used(tmp_path: Path) -> None:
     made = plan(tmp_path, kubelets.bare("--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d"))
     assert list(written(made)) == ["/etc/kubelet.d/90-hostprep.conf"]
@@ -148,6 +175,33 @@ def test_absent_takes_back_what_present_wrote(tmp_path: Path, name: str) -> None
     assert plan(tmp_path / "3", gone, state="absent", accept_rewrite=True).actions == ()
 
 
+def test_two_askers_share_a_file_without_harm(tmp_path: Path) -> None:
+    bare = kubelets.bare("--config=/etc/kubernetes/kubelet.yaml --config-dir=/etc/kubelet.d")
+    node = after(bare, plan(tmp_path / "1", bare))
+    made = plan(tmp_path / "2", node, settings={"maxPods": 123, "evictionHard": {"memory.available": "500Mi"}})
+    (text,) = written(made).values()
+    assert yaml.safe_load(text)["failSwapOn"] is False
+    assert all(check.ok for check in plan(tmp_path / "3", after(node, made)).checks)
+    back = plan(tmp_path / "4", after(node, made), settings={"maxPods": 123}, state="absent")
+    (text,) = written(back).values()
+    assert "maxPods" not in text
+    assert yaml.safe_load(text)["evictionHard"] == {"memory.available": "500Mi"}
+
+
+def test_absent_waits_for_swap_that_comes_back_at_boot(tmp_path: Path) -> None:
+    there = after(kubelets.bare(), plan(tmp_path / "1", kubelets.bare()))
+    there["etc/fstab"] = "/dev/vdb none swap sw 0 0\n"
+    assert "comes back at the next boot by /etc/fstab:1" in problem(plan(tmp_path / "2", there, state="absent"))
+
+
+def test_no_restart_while_swap_is_on_and_not_tolerated(tmp_path: Path) -> None:
+    """B20: an upgrade wrote failSwapOn back; the kubelet lives on until somebody restarts it."""
+    node = kubelets.bare(started=kubelets.EARLIER, **{"/etc/kubernetes/kubelet.yaml": f"{HEADER}maxPods: 9\n"})
+    node["proc/swaps"] = "Filename\tType\tSize\tUsed\tPriority\n/dev/nvme0n1 partition 1048576 0 100\n"
+    assert "swap is on" in problem(plan(tmp_path, node, settings={"maxPods": 9}, restart=True))
+    assert plan(tmp_path / "2", node, settings={"maxPods": 9}).actions == ()
+
+
 def test_absent_waits_for_the_swap_to_go(tmp_path: Path) -> None:
     there = after(kubelets.bare(), plan(tmp_path / "1", kubelets.bare()))
     there["proc/swaps"] = "Filename\tType\tSize\tUsed\tPriority\n/dev/nvme0n1 partition 1048576 0 100\n"
@@ -170,6 +224,7 @@ def test_absent_waits_for_the_swap_to_go(tmp_path: Path) -> None:
         (kubelets.kubespray(), {}, "kubelet_fail_swap_on: false"),
         (kubelets.bare(**{"/etc/machine-config-daemon/currentconfig": "{}"}), {}, "Machine Config Operator"),
         (kubelets.bare(version="v1.27.1"), {}, "Kubernetes 1.27"),
+        (kubelets.node(stale=True), {}, "not what systemd has read"),
         (kubelets.bare(), {"order": 100}, "order 100"),
         (kubelets.bare(), {"settings": {"FailSwapOn": False}}, "failSwapOn"),
         (kubelets.bare(), {"settings": {"failSwapOn": "false"}}, "failSwapOn"),
@@ -209,6 +264,11 @@ def test_absent_waits_for_the_swap_to_go(tmp_path: Path) -> None:
 def test_one_clear_error(tmp_path: Path, files: Files, options: dict[str, t.Any], said: str) -> None:
     given = {path: text for path, text in files.items() if text is not None}
     assert said in problem(plan(tmp_path, given, **options))
+
+
+def test_an_environment_that_nobody_can_split(tmp_path: Path) -> None:
+    with pytest.raises(HostprepError, match="No closing quotation"):
+        plan(tmp_path, kubelets.kubeadm(extra="KUBELET_EXTRA_ARGS='--v=4\\n"))
 
 
 def test_a_fault_that_was_there_before_is_not_ours_to_judge(tmp_path: Path) -> None:
@@ -295,6 +355,16 @@ def test_swap_that_was_turned_on_later_is_not_counted_yet(tmp_path: Path) -> Non
     assert len(restarts(made)) == 1
     (reason,) = state["restart_required"]
     assert reason.startswith("/dev/nvme0n1 was turned on after the kubelet started")
+
+
+@pytest.mark.parametrize(("counted", "restarts_it"), [(None, False), (4096000, False), (1, True)])
+def test_the_kubelet_counts_what_is_there(tmp_path: Path, counted: int | None, restarts_it: bool) -> None:
+    there = after(kubelets.bare(), plan(tmp_path / "1", kubelets.bare()))
+    there["proc/meminfo"] = "MemTotal: 8000000 kB\nSwapTotal: 4000 kB\n"
+    made = plan(tmp_path / "2", there, restart=True, swap_counted=counted)
+    assert bool(restarts(made)) is restarts_it
+    there["proc/meminfo"] = "MemTotal: 8000000 kB\nSwapTotal: 0 kB\n"
+    assert restarts(plan(tmp_path / "3", there, restart=True, swap_counted=1)) == []
 
 
 def test_a_kubelet_that_does_not_run_is_started(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.virt.hostprep.plugins.module_utils import service
 from ansible_collections.virt.hostprep.plugins.module_utils.plan import (
     HostprepError,
+    Problem,
     RemoveFile,
     RestartService,
     WriteFile,
@@ -35,6 +36,7 @@ class Machine:
         self.ran: list[str] = []
         self.removed: list[str] = []
         self.undone: list[t.Any] = []
+        self.remove: t.Callable[[str], None] = self.removed.append
         self.looks = 0
         self.clock = 1000.0
         monkeypatch.setattr(service.time, "monotonic", lambda: self.clock)
@@ -59,7 +61,7 @@ class Machine:
 
     def restart(self, *undo: t.Any, url: str = "http://x/healthz", remove: tuple[str, ...] = ()) -> None:
         action = RestartService("kubelet.service", url, undo, "read its files", remove)
-        service.restart(action, self.run, self.undone.append, self.removed.append)
+        service.restart(action, self.run, self.undone.append, self.remove)
 
     def verbs(self) -> list[str]:
         return [line.split()[1] for line in self.ran if line.startswith("systemctl") and " show " not in line]
@@ -96,6 +98,33 @@ def test_it_does_not_come_back_either_way(monkeypatch: pytest.MonkeyPatch) -> No
     machine = Machine(monkeypatch, "dies", "dies")
     with pytest.raises(HostprepError, match="does not run with them either"):
         machine.restart(OLD)
+
+
+def test_it_gets_its_files_back_even_if_the_journal_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, "dies", "up")
+    run = machine.run
+
+    def without_journal(argv: t.Sequence[str]) -> str:
+        if argv[0] == "journalctl":
+            raise HostprepError(Problem("no journal", "one", "none"))
+        return run(argv)
+
+    machine.run = without_journal  # type: ignore[method-assign]
+    with pytest.raises(HostprepError, match="the journal could not be read"):
+        machine.restart(OLD)
+    assert machine.undone == [OLD]
+
+
+def test_it_gets_its_files_back_if_a_state_file_cannot_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch, "up")
+
+    def refuse(path: str) -> None:
+        raise OSError(30, "Read-only file system", path)
+
+    machine.remove = refuse
+    with pytest.raises(HostprepError, match="Read-only file system"):
+        machine.restart(OLD, remove=("/var/state",))
+    assert machine.undone == [OLD]
 
 
 def test_nothing_to_undo(monkeypatch: pytest.MonkeyPatch) -> None:
