@@ -40,9 +40,8 @@ def difference_lines(check: Check) -> list[str]:
 
 
 def with_node(check: Check, synced: dict[str, t.Any]) -> Check:
-    """The check with what pool_sync found out about its node: one line of evidence, or its problems."""
-    if synced.get("problems") and not synced.get("nodes"):
-        return {**check, "problems": check["problems"] + [{"subject": "node", **p} for p in synced["problems"]]}
+    """The check with what pool_sync found out about its node: a line of evidence, and its problems."""
+    problems = synced.get("problems") or []
     lines = []
     for name, node in synced.get("nodes", {}).items():
         waiting = node["waiting_for"]
@@ -53,11 +52,26 @@ def with_node(check: Check, synced: dict[str, t.Any]) -> Check:
                 "wanted": "Ready, and its running kubelet does what its files say and counts the swap",
                 "found": "; ".join(waiting) or _in_sync(node),
                 "proof": f"Node {name} and its /configz, by the API server",
-                "ok": not waiting,
+                "ok": bool(node["ready"] and not waiting and not problems),
                 "supported": True,
             }
         )
-    return {**check, "checks": check["checks"] + lines}
+    return {
+        **check,
+        "problems": check["problems"] + [{"subject": "node", **problem} for problem in problems],
+        "checks": check["checks"] + lines,
+    }
+
+
+def undrained(pods: list[dict[str, t.Any]]) -> list[str]:
+    """The pods that a drain has to see gone: not those of DaemonSets, not static ones, not those that have ended."""
+    return [
+        f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        for pod in pods
+        if not any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences") or ())
+        and "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {})
+        and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed")
+    ]
 
 
 def _in_sync(node: dict[str, t.Any]) -> str:
@@ -86,5 +100,6 @@ class FilterModule:
             "plan_lines": plan_lines,
             "problem_lines": problem_lines,
             "difference_lines": difference_lines,
+            "undrained": undrained,
             "with_node": with_node,
         }

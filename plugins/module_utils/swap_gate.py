@@ -14,7 +14,10 @@ from ansible_collections.virt.hostprep.plugins.module_utils.plan import Hostprep
 _HARM = (
     "a kubelet with failSwapOn true exits at its next start while swap is on, and the node never becomes Ready again"
 )
-_REMEDY = "run the role kubelet_swap and wait for the pool first (site.yml does both)"
+_REMEDY = (
+    "run the role kubelet_swap and wait for the pool first (site.yml does both); on a node that is prepared, set "
+    "hostprep_platform to kubernetes, so that the role nvme_swap asks the kubelet"
+)
 
 
 def observe(host: Host) -> dict[str, t.Any]:

@@ -7,6 +7,7 @@ from ansible_collections.virt.hostprep.plugins.filter.report import (
     difference_lines,
     plan_lines,
     problem_lines,
+    undrained,
     with_node,
 )
 
@@ -79,10 +80,17 @@ def test_differences_are_problems_unmet_checks_and_work_that_is_left() -> None:
 
 
 def test_the_filters_are_there_by_name() -> None:
-    assert set(FilterModule().filters()) == {"plan_lines", "problem_lines", "difference_lines", "with_node"}
+    assert set(FilterModule().filters()) == {
+        "plan_lines",
+        "problem_lines",
+        "difference_lines",
+        "undrained",
+        "with_node",
+    }
 
 
 NODE = {
+    "ready": True,
     "waiting_for": [],
     "kubelet_version": "v1.33.4",
     "kubelet_config": {"failSwapOn": False},
@@ -94,10 +102,30 @@ def test_the_word_of_the_node_is_one_more_check() -> None:
     (line,) = with_node(CHECK, {"nodes": {"n1": NODE}})["checks"]
     assert line["ok"] is True
     assert line["found"] == "Ready, v1.33.4, failSwapOn: false, 2048 MiB of swap"
-    (line,) = with_node(CHECK, {"nodes": {"n1": {**NODE, "waiting_for": ["a", "b"]}}, "problems": [PROBLEM]})["checks"]
-    assert (line["ok"], line["found"]) == (False, "a; b")
+    problem = {"found": "late", "wanted": "soon", "remedy": "wait"}
+    seen = with_node(CHECK, {"nodes": {"n1": {**NODE, "waiting_for": ["a", "b"]}}, "problems": [problem]})
+    assert (seen["checks"][0]["ok"], seen["checks"][0]["found"]) == (False, "a; b")
+    assert seen["problems"] == [{"subject": "node", **problem}]
+    assert with_node(CHECK, {"nodes": {"n1": NODE}, "problems": [problem]})["checks"][0]["ok"] is False
+    assert with_node(CHECK, {"nodes": {"n1": {**NODE, "ready": False}}})["checks"][0]["ok"] is False
+    assert with_node(CHECK, {}) == CHECK
 
 
 def test_a_node_that_nobody_could_ask_is_a_problem() -> None:
     problem = {"found": "403", "wanted": "leave", "remedy": "a role"}
     assert with_node(CHECK, {"nodes": {}, "problems": [problem]})["problems"] == [{"subject": "node", **problem}]
+
+
+def test_the_pods_that_a_drain_has_to_see_gone() -> None:
+    def pod(name: str, phase: str = "Running", **metadata: object) -> dict[str, object]:
+        return {"metadata": {"namespace": "ns", "name": name, **metadata}, "status": {"phase": phase}}
+
+    pods = [
+        pod("guest", ownerReferences=[{"kind": "ReplicaSet"}]),
+        pod("bare"),
+        pod("agent", ownerReferences=[{"kind": "DaemonSet"}]),
+        pod("static", annotations={"kubernetes.io/config.mirror": "x"}),
+        pod("done", phase="Succeeded"),
+        {"metadata": {"namespace": "ns", "name": "new"}},
+    ]
+    assert undrained(pods) == ["ns/guest", "ns/bare", "ns/new"]

@@ -121,7 +121,13 @@ KUBELETS_ALONE = """
     - role: virt.hostprep.kubelet_swap
 """
 POD = {
-    "metadata": {"name": "guest", "labels": {"app": "guest"}},
+    "metadata": {
+        "name": "guest",
+        "labels": {"app": "guest"},
+        "ownerReferences": [
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "guest", "uid": "1", "controller": True}
+        ],
+    },
     "spec": {"nodeName": "pytest-pool-1", "containers": [{"name": "guest", "image": "guest"}]},
 }
 BUDGET = {"metadata": {"name": "guest"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guest"}}}}
@@ -142,6 +148,8 @@ def test_a_node_is_drained_where_asked_and_only_our_cordon_is_taken_back(cluster
     core = cluster.core()
     policy = client.PolicyV1Api(core.api_client)
     core.create_namespaced_pod("default", POD)
+    ready = [{"type": "Ready", "status": "True"}]
+    core.patch_namespaced_pod_status("guest", "default", {"status": {"phase": "Running", "conditions": ready}})
     policy.create_namespaced_pod_disruption_budget("default", BUDGET)
     core.patch_node("pytest-pool-2", {"spec": {"unschedulable": True}})  # the administrator's own cordon
     drain = {"kubelet_swap_drain": "always", "kubelet_swap_drain_timeout": 5}
