@@ -63,6 +63,10 @@ class Host:
         except OSError:
             return None
 
+    def meminfo(self) -> dict[str, int]:
+        """Bytes by the names of /proc/meminfo."""
+        return {name: kib * 1024 for name, kib in self._tree.meminfo("/proc/meminfo").items()}
+
     def names(self, path: str) -> list[str]:
         """Sorted entries of a directory; empty if there is none."""
         try:

@@ -45,18 +45,7 @@ DISTRIBUTIONS = (
     Distribution("kubelet", ("kubelet.service",)),
 )
 
-_PROPERTIES = (
-    "LoadState",
-    "ActiveState",
-    "MainPID",
-    "ExecMainStartTimestamp",
-    "FragmentPath",
-    "DropInPaths",
-    "ExecStart",
-    "Environment",
-    "EnvironmentFiles",
-    "NeedDaemonReload",
-)
+_PROPERTIES = ("ExecMainStartTimestamp", "ExecStart", "Environment", "EnvironmentFiles", "NeedDaemonReload")
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
         "kubelet": found,
         "machine": _machine(host),
         "kernel": host.read("/proc/sys/kernel/osrelease") or "",
-        "swap_total": _meminfo(host).get("SwapTotal", 0),
+        "swap_total": host.meminfo().get("SwapTotal", 0),
         "swap_on": [area["path"] for area in block.active_swaps(host)],
         "swap_declared": [unit["name"] for unit in units.read_own_swap_units(host).values() if unit["enabled"]]
         + [entry["where"] for entry in units.read_foreign_swaps(host)],
@@ -369,14 +369,8 @@ def _machine(host: Host) -> kubelet_rules.Machine:
         cgroup_v2=host.exists(f"{kubelet.CGROUPS}/cgroup.controllers"),
         numa_nodes=tuple(sorted(int(node) for node in nodes)) or (0,),
         cpus=frozenset(cpulist.parse_list(host.read("/sys/devices/system/cpu/online") or "")),
-        memory_bytes=_meminfo(host).get("MemTotal", 0),
+        memory_bytes=host.meminfo().get("MemTotal", 0),
     )
-
-
-def _meminfo(host: Host) -> dict[str, int]:
-    """Bytes by the names of /proc/meminfo, where the kubelet reads them, too."""
-    lines = (line.split() for line in (host.read("/proc/meminfo") or "").splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[2:] == ["kB"]}
 
 
 def _swap_started(host: Host) -> dict[str, float | None]:

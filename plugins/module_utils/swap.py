@@ -71,7 +71,7 @@ def observe(host: Host, _wanted: dict[str, t.Any]) -> dict[str, t.Any]:
         "foreign": foreign,
         "masked": units.read_masked_units(host),
         "active": block.active_swaps(host),
-        "memory": _meminfo(host),
+        "memory": {name: host.meminfo().get(name, 0) for name in ("MemTotal", "MemAvailable")},
         "kernel_has_swap": host.exists("/proc/swaps"),
         "gate": swap_gate.observe(host),
     }
@@ -357,12 +357,3 @@ def _systemd_state(host: Host, names: list[str]) -> dict[str, dict[str, str]]:
         dict(line.split("=", 1) for line in paragraph.splitlines() if "=" in line) for paragraph in text.split("\n\n")
     ]
     return {values["Id"]: values for values in states if "Id" in values}
-
-
-def _meminfo(host: Host) -> dict[str, int]:
-    values = {"MemTotal": 0, "MemAvailable": 0}
-    for line in (host.read("/proc/meminfo") or "").splitlines():
-        key, _dummy, value = line.partition(":")
-        if key in values:
-            values[key] = int(value.split()[0]) * 1024
-    return values
